@@ -1,0 +1,144 @@
+# csched: make, make check, make demo, make bench, make corpus, make tables,
+# make install|uninstall (PREFIX, DESTDIR), make deps, make clean.
+# SAN=1 builds the analyzer and the readers with ASan and UBSan into build-san/;
+# BUILD=DIR builds, tests and measures in another place than build/.
+#
+# Sources are found by folder: a new .c file in a room needs no line here.
+
+PREFIX ?= /usr/local
+CC ?= cc
+PKG_CONFIG ?= pkg-config
+VERSION := 0.1
+
+SAN ?=
+BUILD := $(if $(SAN),build-san,build)
+
+WARN := -Wall -Wextra
+CFLAGS ?= -O2 -g
+# _GNU_SOURCE for the whole tree: every folder leans on GNU extensions.
+CPPFLAGS += -I. -D_GNU_SOURCE -DCSCHED_VERSION='"$(VERSION)"'
+override CFLAGS += -std=gnu11 $(WARN) -fno-strict-aliasing
+comma := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+
+# The archive of libVEX lies in a directory of its own, named after no .pc file.
+VEX_LIB := $(firstword $(wildcard /usr/lib/*/valgrind/libvex-amd64-linux.a \
+	/usr/lib/valgrind/libvex-amd64-linux.a /usr/libexec/valgrind/libvex-amd64-linux.a))
+ANALYZER_LIBS := $(VEX_LIB) -lz3 -ldw -lelf -lzstd -lZydis -lm -lpthread -ldl
+
+COMMON_SRC := $(wildcard common/*.c)
+ANALYZER_SRC := $(filter-out analyzer/csched.c,$(wildcard analyzer/*.c analyzer/*/*.c))
+PRELOAD_SRC := $(wildcard preload/*.c preload/*/*.c)
+PRELOAD_ASM := $(wildcard preload/*.S preload/*/*.S)
+
+LIB_OBJ := $(COMMON_SRC:%.c=$(BUILD)/obj/%.o) $(ANALYZER_SRC:%.c=$(BUILD)/obj/%.o)
+MAIN_OBJ := $(BUILD)/obj/analyzer/csched.o
+# The shim shares only the headers of common/ and the files marked *_shim.c there.
+PRELOAD_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/pic/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/pic/%.o)
+
+# gcc must not turn the loops of mem.c into calls of themselves; clang does not know the option.
+NO_LOOP_IDIOMS := $(shell $(CC) -fno-tree-loop-distribute-patterns -E -x c /dev/null \
+	>/dev/null 2>&1 && echo -fno-tree-loop-distribute-patterns)
+PRELOAD_CFLAGS := -fPIC -mgeneral-regs-only -fvisibility=hidden -fno-stack-protector -fno-builtin \
+	-fcf-protection=none -fno-plt -fomit-frame-pointer $(NO_LOOP_IDIOMS)
+PRELOAD_LDFLAGS := -shared -Wl,-z,now,-z,relro,-z,noexecstack,-z,initfirst,-Bsymbolic \
+	-Wl,--version-script=preload/libcsched.map -Wl,-soname,libcsched.so
+
+all: have-deps
+	@$(MAKE) --no-print-directory $(BUILD)/csched $(BUILD)/libcsched.so
+
+$(BUILD)/libanalyzer.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/csched: $(MAIN_OBJ) $(BUILD)/libanalyzer.a
+	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+
+# The shim rides in other people's programs: never sanitized.
+$(BUILD)/libcsched.so: $(PRELOAD_OBJ) preload/libcsched.map
+	$(CC) $(PRELOAD_LDFLAGS) -o $@ $(PRELOAD_OBJ) -ldl
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
+
+# The page's style and script are taken in as they are.
+$(BUILD)/obj/analyzer/report/html.o: analyzer/report/page.css analyzer/report/page.js
+
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/pic/%.o: %.S
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# Tests: see tests/README.md.
+UNIT_SRC := $(wildcard tests/unit/*.c)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libanalyzer.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+
+# Fuzz tests are always sanitized; so is what they read with, built apart.
+FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c) \
+	$(addprefix analyzer/cmd/,cmd.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
+FUZZ_OBJ := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
+FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer
+
+$(BUILD)/fuzz/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -Wno-format-truncation -MMD -MP -c -o $@ $<
+
+FUZZ_BIN := $(filter $(BUILD)/tests/unit/fuzz_%,$(UNIT_BIN))
+$(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
+		-ldw -lelf -lzstd -lZydis -lm -ldl
+
+unit-tests: $(UNIT_BIN)
+
+check: deps-check
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory unit-tests
+	@BUILD=$(BUILD) scripts/check $(TESTS)
+
+bench: deps-check
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) scripts/bench $(BENCH)
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) scripts/demo
+
+corpus: have-deps
+	@$(MAKE) --no-print-directory -C tests/corpus BUILD=$(abspath $(BUILD))/corpus
+
+tables: deps-check
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory corpus
+	@CSCHED=$(abspath $(BUILD))/csched CORPUS_BUILD=$(abspath $(BUILD))/corpus scripts/tables
+
+# deps installs what the build and the demo need, deps-check also what the tests use.
+deps:
+	@scripts/deps build
+deps-check:
+	@scripts/deps check
+have-deps:
+	@scripts/deps --have build
+
+install: all
+	@scripts/install "$(DESTDIR)" "$(PREFIX)" $(BUILD)
+uninstall:
+	@scripts/install --remove "$(DESTDIR)" "$(PREFIX)"
+
+clean:
+	rm -rf build build-san
+
+.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall clean unit-tests
+.DELETE_ON_ERROR:
+.SECONDARY:

@@ -1,0 +1,167 @@
+/* csched explain: from a trace to a report worth attaching. */
+#include "analyzer/cmd/explain.h"
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/follow.h"
+#include "analyzer/cmd/redacted.h"
+#include "analyzer/cmd/show.h"
+#include "analyzer/cmd/solving.h"
+
+#include "analyzer/report/report_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct options {
+	struct solving solving;
+	struct report_options report;
+};
+
+static const char *source_line(void *images, const char *file, unsigned line)
+{
+	return img_source_line(images, file, line);
+}
+
+/* What the report assumes besides what the symbolic trace says. */
+static void collect_assumptions(struct explain_report *r, const struct explanation *e)
+{
+	const char *const *notes;
+	size_t n = img_notes(e->images, &notes);
+
+	for (size_t i = 0; i < n; i++)
+		vec_push(&r->assumptions, notes[i]);
+	for (size_t i = 0; i < e->followed.nnotes; i++)
+		vec_push(&r->assumptions, e->followed.notes[i]);
+	for (size_t i = 0; i < e->followed.nundetermined; i++)
+		vec_push(&r->assumptions, e->followed.undetermined[i]);
+}
+
+void explain_report_init(struct explain_report *x, const char *path, struct explanation *e)
+{
+	struct report *r = &x->report;
+	const struct trc_failure *f = e->t->failure;
+
+	*x = (struct explain_report){ 0 };
+	report_init(r, e->extracted->trace, e->answer, e->dsp);
+	collect_assumptions(x, e);
+	r->failing_proof.by[REPORT_MACHINE] = e->failing_proof.by[REPORT_MACHINE];
+	r->alternate_proof.by[REPORT_MACHINE] = e->alternate_proof.by[REPORT_MACHINE];
+	r->phases = e->phases.v;
+	r->nphases = e->phases.n;
+	r->gaps = e->gaps.v;
+	r->ngaps = e->gaps.n;
+	r->assumptions = x->assumptions.v;
+	r->nassumptions = x->assumptions.n;
+	r->peak_bytes = solving_peak_bytes();
+	r->trace_path = path;
+	r->source_line = source_line;
+	r->source_arg = e->images;
+	r->failure.command = trc_identity(e->t, "command");
+	x->signal = f->signal ? show_signal(f->signal) : NULL;
+	r->failure.signal = x->signal;
+	r->failure.has_address = f->rec.flags == TRC_FAIL_SIGNAL;
+	r->failure.address = f->address;
+}
+
+void explain_report_free(struct explain_report *r)
+{
+	free(r->signal);
+	vec_free(&r->assumptions);
+}
+
+static err_t report(const char *path, struct explanation *e, struct options *o)
+{
+	struct explain_report r;
+
+	explain_report_init(&r, path, e);
+	err_t bad = report_emit(&o->report, &r.report);
+	explain_report_free(&r);
+	return bad;
+}
+
+static void keep_schedule(const char *path, struct explanation *e, bool alternate, unsigned way)
+{
+	char *name = explain_schedule_name(path, alternate, way);
+	FILE *f = fopen(name, "we");
+	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, f);
+
+	if (f)
+		fclose(f);
+	if (bad)
+		remove(name);
+	err_free(bad);
+	free(name);
+}
+
+/* Kept beside the streams: `csched info` shows it, `csched replay --native` enforces it. */
+static void keep_beside(const char *path, struct explanation *e)
+{
+	if (e->t->packed || !e->answer->found)
+		return;
+	keep_schedule(path, e, false, 0);
+	for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
+		keep_schedule(path, e, true, way);
+	char *name = xasprintf("%s/fingerprint", path);
+	FILE *f = fopen(name, "we");
+	if (f) {
+		fprintf(f, "%s\n", e->dsp->fingerprint);
+		fclose(f);
+	}
+	free(name);
+}
+
+static err_t explain(const char *path, struct options *o)
+{
+	struct explain_options x;
+	struct sched_options s;
+	struct explanation *e;
+
+	if (redacted_is(path))
+		return redacted_report(path, &o->report);
+	explain_options_init(&x);
+	TRY(solving_options(&o->solving, &s));
+	x.window = s.window;
+	x.timeout = s.timeout;
+	x.alternates = s.alternates;
+	x.model = s.model;
+	TRY(follow_to_end(path, &x, &e));
+	err_t bad = NULL;
+	if (!e->t->failure)
+		bad = err_new(ERR_NOANSWER, "the recorded run did not fail; csched info %s", path);
+	if (!bad)
+		bad = explain_solve(e, &x);
+	follow_quiet();
+	if (!bad)
+		bad = report(path, e, o);
+	if (!bad)
+		keep_beside(path, e);
+	if (!bad && !e->answer->found)
+		bad = err_new(ERR_NOANSWER, "%s", e->answer->why ? e->answer->why :
+						  "no failing schedule was found");
+	explanation_free(e);
+	return bad;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	struct options o = { 0 };
+	const struct cmd_option options[] = {
+		SOLVING_OPTIONS(&o.solving,
+				"look at the last N shared events only (default: grows as needed)"),
+		{ 0 },
+	};
+	const struct cmd_spec spec = {
+		.name = "explain", .usage = "[options] TRACE",
+		.summary = "Says why a recorded run failed: the failing order, its root cause, and an\n"
+			   "order that does not fail, side by side.",
+		.options = options, .min_args = 1, .max_args = 1,
+		.extra = report_options_parse, .extra_arg = &o.report,
+		.extra_help = report_options_help,
+	};
+	struct cmd_args args;
+	int status;
+
+	report_options_init(&o.report);
+	if (!cmd_parse(&spec, argc, argv, &args, &status))
+		return status;
+	return cmd_fail("explain", explain(args.v[0], &o));
+}

@@ -1,0 +1,238 @@
+/* csched hunt: run a program under perturbation until it fails, then explain. */
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/hunt/hunt.h"
+#include "analyzer/hunt/place.h"
+#include "analyzer/hunt/plan.h"
+#include "analyzer/launch.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct options {
+	uint64_t runs, jobs;
+	double time, limit;
+	const char *seed, *strategy, *out, *sites, *shim_options;
+	bool no_explain, keep_going;
+	struct cmd_common common;
+};
+
+/* Quoted for a shell where needed. */
+static void print_word(FILE *f, const char *word)
+{
+	if (*word && !word[strcspn(word, " \t\n\"'\\$&|;<>()*?[]#~`!{}")]) {
+		fputs(word, f);
+		return;
+	}
+	fputc('\'', f);
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
+	fputc('\'', f);
+}
+
+static void print_rerun(FILE *f, const struct hunt_result *r, char **argv)
+{
+	fprintf(f, "csched hunt --runs=20 --seed=%llu",
+		(unsigned long long)r->first_seed);
+	if (*r->strategy)
+		fprintf(f, " --strategy=%s", r->strategy);
+	fputs(" --", f);
+	for (; *argv; argv++) {
+		fputc(' ', f);
+		print_word(f, *argv);
+	}
+	fputc('\n', f);
+}
+
+/* Of the strategies that perturb one site: where that is in the program's source. */
+static void print_site(const struct hunt_result *r, const char *program)
+{
+	unsigned module, offset;
+	struct img_set *set = NULL;
+	struct img_frame f;
+	const char *base = strrchr(program, '/');
+
+	if (sscanf(r->strategy, "%*[a-z]/%u/%u/", &module, &offset) != 2 ||
+	    (strncmp(r->strategy, "site", 4) && strncmp(r->strategy, "demote", 6) &&
+	     strncmp(r->strategy, "meet", 4)) ||
+	    module != ctl_module_hash(base ? base + 1 : program))
+		return;
+	err_t e = place_open(program, &set);
+	if (!e && img_frames(set, offset, &f, 1) == 1 && f.file)
+		printf("  threads were held up at %s:%u (%s)\n", f.file, f.line, f.function);
+	err_free(e);
+	if (set)
+		img_set_free(set);
+}
+
+static void print_text(const struct hunt_result *r, char **argv)
+{
+	if (!r->runs) {
+		puts("no run was made");
+		return;
+	}
+	printf("%llu runs in %.1f s, %llu failed", (unsigned long long)r->runs, r->seconds,
+	       (unsigned long long)r->failures);
+	if (r->timeouts)
+		printf(", %llu ended by the time limit", (unsigned long long)r->timeouts);
+	printf("; %u shared of %u sites learned\n", r->shared, r->sites);
+	for (uint32_t i = 0; i < r->nkinds; i++)
+		printf("  %6llu x  %s\n", (unsigned long long)r->kinds[i].count, r->kinds[i].text);
+	if (!r->trace) {
+		printf("no failure%s\n", r->interrupted ? " (interrupted)" : "");
+		return;
+	}
+	if (r->always)
+		puts("it fails without any perturbation, too: no hunting is needed");
+	printf("first failure: run %llu, after %.1f s (strategy %s, seed %llu)\n",
+	       (unsigned long long)r->first_run, r->first_seconds,
+	       *r->strategy ? r->strategy : "native", (unsigned long long)r->first_seed);
+	print_site(r, argv[0]);
+	printf("trace: %s\nagain: ", r->trace);
+	print_rerun(stdout, r, argv);
+}
+
+static void print_json(const struct hunt_result *r)
+{
+	struct json j = { 0 };
+
+	json_object(&j, NULL);
+	json_int(&j, "schema", CMD_JSON_SCHEMA);
+	json_uint(&j, "runs", r->runs);
+	json_uint(&j, "failures", r->failures);
+	json_uint(&j, "timeouts", r->timeouts);
+	json_num(&j, "seconds", r->seconds);
+	json_num(&j, "run_seconds", r->run_seconds);
+	json_str(&j, "trace", r->trace);
+	json_uint(&j, "first_run", r->first_run);
+	json_num(&j, "first_seconds", r->first_seconds);
+	json_uint(&j, "seed", r->first_seed);
+	json_str(&j, "strategy", r->trace ? (*r->strategy ? r->strategy : "native") : NULL);
+	json_bool(&j, "always_fails", r->always);
+	json_bool(&j, "interrupted", r->interrupted);
+	json_uint(&j, "sites", r->sites);
+	json_uint(&j, "shared_sites", r->shared);
+	json_array(&j, "kinds");
+	for (uint32_t i = 0; i < r->nkinds; i++) {
+		json_object(&j, NULL);
+		json_str(&j, "text", r->kinds[i].text);
+		json_hex(&j, "fingerprint", r->kinds[i].print);
+		json_uint(&j, "count", r->kinds[i].count);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	json_print(&j, stdout);
+}
+
+static err_t check_options(const struct options *o)
+{
+	if (!plan_strategy_known(o->strategy))
+		return err_new(ERR_USAGE, "--strategy: '%s' is none of %s", o->strategy,
+			       plan_strategy_names());
+	if (o->jobs > 32)
+		return err_new(ERR_USAGE, "--jobs: at most 32");
+	return NULL;
+}
+
+static uint64_t seed_of(const struct options *o)
+{
+	struct timespec t;
+
+	if (o->seed)
+		return strtoull(o->seed, NULL, 0);
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_nsec / 1000;
+}
+
+static int explain(const char *trace)
+{
+	char *argv[] = { (char *)"explain", (char *)trace, NULL };
+
+	fflush(stdout);
+	return cmd_explain(2, argv);
+}
+
+static int hunt(struct options *o, char **argv)
+{
+	struct hunt_options h = {
+		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
+		.options = o->shim_options, .seed = seed_of(o), .max_runs = o->runs,
+		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
+		.keep_going = o->keep_going, .quiet = o->common.json,
+	};
+	struct hunt_result r = { 0 };
+	char *shim = NULL;
+	err_t e = check_options(o);
+
+	/* Without any budget: long enough for most, short enough to come back to. */
+	if (!h.max_runs && h.max_seconds <= 0)
+		h.max_seconds = 300;
+	if (!e)
+		e = launch_find_shim(&shim);
+	h.shim = shim;
+	char *obstacle = e ? NULL : launch_obstacle(argv[0]);
+	if (obstacle)
+		e = err_new(ERR_USAGE, "%s", obstacle);
+	free(obstacle);
+	if (!e)
+		e = hunt_run(&h, &r);
+	free(shim);
+	if (e) {
+		hunt_result_free(&r);
+		return cmd_fail("hunt", e);
+	}
+	if (o->common.json)
+		print_json(&r);
+	else
+		print_text(&r, argv);
+	int status = r.trace ? 0 : ERR_NOANSWER;
+	if (r.trace && !o->no_explain && !o->common.json)
+		status = explain(r.trace);
+	hunt_result_free(&r);
+	return status;
+}
+
+int cmd_hunt(int argc, char **argv)
+{
+	struct options o = { .strategy = "auto" };
+	const struct cmd_option options[] = {
+		{ "runs", 'n', "N", CMD_UINT, &o.runs, "at most N runs" },
+		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
+		  "at most so long (default 300 when --runs is not given)" },
+		{ "seed", 's', "S", CMD_TEXT, &o.seed,
+		  "start of all random choices (default: from the clock; printed)" },
+		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,
+		  "auto (default), site, demote, meet, shared, pct, sample, sync, start,\n"
+		  "native, or exactly what a failing hunt printed" },
+		{ "out", 'o', "DIR", CMD_TEXT, &o.out,
+		  "directory for the failing trace (default: the current one)" },
+		{ "jobs", 'j', "N", CMD_UINT, &o.jobs, "runs at a time (default: one per core)" },
+		{ "limit", 0, "SECONDS", CMD_NUM, &o.limit,
+		  "end a run after so long (default: from the first run)" },
+		{ "sites", 0, "FILE", CMD_TEXT, &o.sites,
+		  "keep what is learned about shared sites in FILE" },
+		{ "options", 0, "KEY=VALUE:...", CMD_TEXT, &o.shim_options,
+		  "further options for the shim, as in CSCHED_OPTIONS" },
+		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
+		  "count failures until the budget ends" },
+		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failure" },
+		{ 0 },
+	};
+	const struct cmd_spec spec = {
+		.name = "hunt", .usage = "[options] -- PROGRAM [ARGUMENT ...]",
+		.summary = "Runs a program again and again, each time perturbed in another way, until it\n"
+			   "fails; keeps that run's trace and explains it.",
+		.options = options, .common = &o.common, .min_args = 1, .max_args = CMD_ANY,
+		.command_line = true,
+	};
+	struct cmd_args args;
+	int status;
+
+	if (!cmd_parse(&spec, argc, argv, &args, &status))
+		return status;
+	return hunt(&o, args.v);
+}

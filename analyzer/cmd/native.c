@@ -1,0 +1,499 @@
+#include "analyzer/cmd/native.h"
+
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/follow.h"
+#include "analyzer/hunt/files.h"
+#include "analyzer/hunt/native.h"
+#include "analyzer/hunt/schedule.h"
+#include "analyzer/launch.h"
+#include "common/json.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_LIMIT 60.0
+
+/* Schedules to enforce: of an alternate there may be several, the likeliest first. */
+struct files {
+	VEC(char *) v;
+	bool temporary;
+};
+
+/* Beside the trace, as `csched explain` left them. */
+static void kept_schedules(const struct native_request *r, struct files *out)
+{
+	for (unsigned way = 0; way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++) {
+		char *name = explain_schedule_name(r->trace, r->alternate, way);
+
+		if (!access(name, R_OK))
+			vec_push(&out->v, name);
+		else
+			free(name);
+	}
+}
+
+static err_t make_schedule(struct explanation *e, bool alternate, unsigned way, struct files *out)
+{
+	char *name;
+	FILE *f;
+
+	TRY(files_make_file("csched-schedule", &name, &f));
+	vec_push(&out->v, name);
+	err_t bad = alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, f);
+	fclose(f);
+	if (bad) {
+		unlink(name);
+		free(name);
+		out->v.n--;
+	}
+	return bad;
+}
+
+/* Not explained yet (or packed): explain it now, into temporary files. */
+static err_t make_schedules(const struct native_request *r, struct files *out)
+{
+	struct explain_options x;
+	struct explanation *e;
+
+	out->temporary = true;
+	explain_options_init(&x);
+	TRY(follow_to_end(r->trace, &x, &e));
+	err_t bad = explain_solve(e, &x);
+	follow_quiet();
+	for (unsigned way = 0; !bad && way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++)
+		bad = make_schedule(e, r->alternate, way, out);
+	explanation_free(e);
+	if (out->v.n) {
+		err_free(bad);
+		bad = NULL;
+	}
+	return bad;
+}
+
+static void free_files(struct files *f)
+{
+	for (size_t i = 0; i < f->v.n; i++) {
+		if (f->temporary)
+			unlink(f->v.v[i]);
+		free(f->v.v[i]);
+	}
+	vec_free(&f->v);
+}
+
+/* ---- the answer ---- */
+
+/* Everything that is known about one request. */
+struct answer {
+	const struct native_request *q;
+	struct schedule schedule;
+	bool rebuilt;      /* the program is not the recorded build */
+	uint32_t lost;     /* edges with no place in that build */
+	uint32_t way, ways; /* of enforcing an alternate, from 1 */
+	struct native_result r;
+};
+
+static void answer_free(struct answer *a)
+{
+	schedule_free(&a->schedule);
+	native_result_free(&a->r);
+	*a = (struct answer){ 0 };
+}
+
+static bool impossible(const struct answer *a)
+{
+	return a->r.runs && a->r.diverged == a->r.runs;
+}
+
+static void print_lost(const struct answer *a)
+{
+	printf("the program was built anew: %zu of %zu orderings were found again by their source lines\n",
+	       a->schedule.edges.n - a->lost, a->schedule.edges.n);
+	for (size_t i = 0; i < a->schedule.edges.n; i++) {
+		const struct schedule_edge *e = &a->schedule.edges.v[i];
+
+		for (int side = 0; side < 2; side++) {
+			const struct schedule_end *end = side ? &e->target : &e->source;
+			if (!end->lost)
+				continue;
+			char *text = schedule_end_text(end);
+			printf("  gone: %s%s%s\n", text, end->place.text ? "  " : "",
+			       end->place.text ? end->place.text : "");
+			free(text);
+		}
+	}
+}
+
+static void print_edges(const struct answer *a)
+{
+	for (uint32_t i = 0; i < a->r.nedges; i++) {
+		const struct native_edge *n = &a->r.edges[i];
+		const struct schedule_edge *e = schedule_edge(&a->schedule, n->id);
+
+		if (!e || !n->vain)
+			continue;
+		char *target = schedule_end_text(&e->target), *source = schedule_end_text(&e->source);
+		printf("  in %u of %u runs %s waited in vain for %s\n", n->vain, a->r.runs, target, source);
+		free(target);
+		free(source);
+	}
+}
+
+/* For a rebuilt program the question is whether the fix holds. */
+static void print_verdict(const struct answer *a)
+{
+	const struct native_result *r = &a->r;
+
+	if (!a->rebuilt || a->q->alternate)
+		return;
+	if (r->failures)
+		printf("it still fails in this order: %u of %u runs\n", r->failures, r->runs);
+	else if (impossible(a))
+		puts("the failing order is no longer possible, and it did not fail");
+	else if (a->lost)
+		puts("what is left of the failing order is possible; it did not fail");
+	else
+		puts("the failing order is still possible; it did not fail");
+}
+
+static void print_text(const struct answer *a)
+{
+	const struct native_result *r = &a->r;
+
+	if (a->rebuilt)
+		print_lost(a);
+	printf("%s order, enforced %u times: failed %u of %u, %u as recorded",
+	       a->q->alternate ? "alternate" : "failing", r->runs, r->failures, r->runs, r->same);
+	if (r->diverged)
+		printf(", %u went another way", r->diverged);
+	if (r->timeouts)
+		printf(", %u ended by the time limit", r->timeouts);
+	if (r->unrecorded)
+		printf(", %u left no trace", r->unrecorded);
+	printf(" (%.1f s)\n", r->seconds);
+	if (a->way > 1)
+		printf("  (the %u%s of %u ways for the run to go on behind that order: in the first it failed)\n",
+		       a->way, a->way == 2 ? "nd" : a->way == 3 ? "rd" : "th", a->ways);
+	print_edges(a);
+	if (r->other)
+		printf("another failure was seen: %s\n", r->other);
+	print_verdict(a);
+}
+
+static void json_edges(struct json *j, const struct answer *a)
+{
+	json_array(j, "not_kept");
+	for (uint32_t i = 0; i < a->r.nedges; i++) {
+		const struct native_edge *n = &a->r.edges[i];
+		const struct schedule_edge *e = schedule_edge(&a->schedule, n->id);
+		char *source = e ? schedule_end_text(&e->source) : NULL;
+		char *target = e ? schedule_end_text(&e->target) : NULL;
+
+		json_object(j, NULL);
+		json_str(j, "source", source);
+		json_str(j, "target", target);
+		json_uint(j, "waited_in_vain", n->vain);
+		json_uint(j, "source_missing", n->no_source);
+		json_uint(j, "target_missing", n->no_target);
+		json_end(j);
+		free(source);
+		free(target);
+	}
+	json_end(j);
+}
+
+static void print_json(const struct answer *a)
+{
+	const struct native_result *r = &a->r;
+	struct json j = { 0 };
+
+	json_object(&j, NULL);
+	json_int(&j, "schema", CMD_JSON_SCHEMA);
+	json_str(&j, "order", a->q->alternate ? "alternate" : "failing");
+	json_uint(&j, "runs", r->runs);
+	json_uint(&j, "failures", r->failures);
+	json_uint(&j, "same_failure", r->same);
+	json_uint(&j, "diverged", r->diverged);
+	json_uint(&j, "timeouts", r->timeouts);
+	json_uint(&j, "unrecorded", r->unrecorded);
+	json_num(&j, "seconds", r->seconds);
+	json_str(&j, "other_failure", r->other);
+	json_uint(&j, "edges", a->schedule.edges.n);
+	json_uint(&j, "way", a->way);
+	json_uint(&j, "ways", a->ways);
+	json_bool(&j, "rebuilt", a->rebuilt);
+	json_uint(&j, "edges_lost", a->lost);
+	json_bool(&j, "order_possible", !impossible(a));
+	json_edges(&j, a);
+	json_end(&j);
+	json_print(&j, stdout);
+}
+
+/*
+ * The promise: the failing order fails every time, the alternate never. A
+ * rebuilt program is asked whether it still fails.
+ */
+static int status_of(const struct answer *a)
+{
+	const struct native_result *r = &a->r;
+
+	if (a->q->alternate || a->rebuilt)
+		return r->failures || r->unrecorded ? ERR_NOANSWER : 0;
+	return r->same == r->runs ? 0 : ERR_NOANSWER;
+}
+
+static bool show(void *arg, uint32_t done, uint32_t runs)
+{
+	progress_at(arg, done, runs);
+	return false;
+}
+
+static err_t enforce(struct answer *a, const char *shim, const char *schedule, const struct trc *t,
+		     uint32_t runs)
+{
+	const struct native_request *q = a->q;
+	struct progress line = { .what = "native runs" };
+	struct native_options o = {
+		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
+		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
+		.progress = show, .progress_arg = &line,
+	};
+	err_t e = native_run(&o, &a->r);
+
+	progress_end(&line);
+	return e;
+}
+
+/* ---- under gdb ---- */
+
+/*
+ * The shim tells of the failure in shim_failure(kind, thread, fault, regs, ...), and regs
+ * is the program's own registers: with them in place gdb shows the program's
+ * stack, because return addresses are never changed. A SIGSEGV before that is
+ * the translator's.
+ */
+static void gdb_registers(struct strbuf *script)
+{
+	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
+					     "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
+
+	strbuf_str(script, "set $csched = (unsigned long *)regs\n");
+	/* What the program reports by a call is known by that call's return address. */
+	strbuf_fmt(script, "set $csched_back = kind == %d || kind == %d\n", TRC_FAIL_ASSERT, TRC_FAIL_USER);
+	/* rsp moves the frame gdb looks at: everything is fetched first. */
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		strbuf_fmt(script, "set $csched_%s = $csched[%zu]\n", names[i], i);
+	strbuf_str(script, "set $csched_rip = $csched_rip - $csched_back\n");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		strbuf_fmt(script, "set $%s = $csched_%s\n", names[i], names[i]);
+}
+
+static err_t write_script(const char *path, const char *dir, const char *shim, const char *schedule)
+{
+	struct strbuf options = { 0 }, script = { 0 };
+	char *preload = launch_preload(shim);
+	FILE *f = fopen(path, "we");
+
+	launch_option(&options, "schedule", schedule);
+	launch_option(&options, "deadlock", "abort");
+	launch_option(&options, "quiet", "1");
+	launch_option(&options, "dir", dir);
+	strbuf_fmt(&script, "set startup-with-shell off\nset confirm off\n"
+			    "set environment CSCHED_OPTIONS %s\nset environment LD_PRELOAD %s\n"
+			    "handle SIGSEGV nostop noprint pass\n"
+			    "set breakpoint pending on\nbreak shim_failure\nrun\n", options.s, preload);
+	gdb_registers(&script);
+	strbuf_str(&script, "echo csched: the failure, in the program's own registers\\n\nbacktrace\n");
+	bool good = f && fputs(script.s, f) >= 0;
+	if (f && fclose(f))
+		good = false;
+	strbuf_free(&options);
+	strbuf_free(&script);
+	free(preload);
+	return good ? NULL : err_errno("%s", path);
+}
+
+static err_t wait_for_gdb(pid_t pid, int *status)
+{
+	int ended = 0;
+
+	/* ^C is gdb's. */
+	signal(SIGINT, SIG_IGN);
+	while (waitpid(pid, &ended, 0) < 0)
+		if (errno != EINTR)
+			return err_errno("gdb");
+	if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127)
+		return err_new(ERR_NOANSWER, "gdb could not be started; is it installed?");
+	*status = 0;
+	return NULL;
+}
+
+static err_t under_gdb(const struct native_request *q, const char *shim, const char *schedule,
+		       int *status)
+{
+	char dir[4096];
+	VEC(char *) argv = { 0 };
+
+	TRY(files_make_work("csched-gdb", dir, sizeof dir));
+	char *script = xasprintf("%s/script", dir);
+	err_t e = write_script(script, dir, shim, schedule);
+	char *fixed[] = { (char *)"gdb", (char *)"-q", (char *)"-x", script, (char *)"--args" };
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+		vec_push(&argv, fixed[i]);
+	for (char **a = q->argv; *a; a++)
+		vec_push(&argv, *a);
+	vec_push(&argv, NULL);
+	pid_t pid = e ? -1 : fork();
+	if (!pid) {
+		execvp("gdb", argv.v);
+		_exit(127);
+	}
+	if (!e)
+		e = pid < 0 ? err_errno("fork") : wait_for_gdb(pid, status);
+	vec_free(&argv);
+	free(script);
+	files_remove_tree(dir);
+	return e;
+}
+
+/* ---- another build ---- */
+
+/* The schedule for this build of the program, in a new file. */
+static err_t remap(struct answer *a, const char *program, char **schedule)
+{
+	FILE *f;
+
+	TRY(schedule_remap(&a->schedule, program));
+	for (size_t i = 0; i < a->schedule.edges.n; i++)
+		a->lost += schedule_edge_lost(&a->schedule.edges.v[i]);
+	a->rebuilt = true;
+	if (a->lost == a->schedule.edges.n)
+		return err_new(ERR_NOANSWER, "%s was built anew, and none of the %zu orderings was found "
+					     "again in it by its source line", program, a->schedule.edges.n);
+	TRY(files_make_file("csched-schedule", schedule, &f));
+	schedule_write(&a->schedule, f);
+	fclose(f);
+	return NULL;
+}
+
+/* As execvp would find it; malloc'd, or NULL. */
+static char *find_program(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return xstrdup(name);
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		char *full = xasprintf("%.*s/%s", (int)n, path, name);
+
+		if (!access(full, X_OK))
+			return full;
+		free(full);
+		path += n + (path[n] == ':');
+	}
+	return NULL;
+}
+
+/* Enforces one schedule file; *a has the result. runs 0: under gdb. */
+static err_t with_schedule(struct answer *a, const struct trc *t, const char *file, uint32_t runs,
+			   int *status)
+{
+	char *program = find_program(a->q->argv[0]), *mapped = NULL, *shim = NULL;
+	char *absolute = realpath(file, NULL);
+	err_t e = schedule_read(file, &a->schedule);
+
+	if (!e)
+		e = launch_find_shim(&shim);
+	if (!e && program && schedule_is_foreign(&a->schedule, program))
+		e = remap(a, program, &mapped);
+	const char *use = mapped ? mapped : absolute ? absolute : file;
+	if (!e && !runs)
+		e = under_gdb(a->q, shim, use, status);
+	else if (!e && !(e = enforce(a, shim, use, t, runs)))
+		*status = status_of(a);
+	if (mapped)
+		unlink(mapped);
+	free(mapped);
+	free(program);
+	free(absolute);
+	free(shim);
+	return e;
+}
+
+/* Runs in which a way of going on behind an alternate must not fail to be taken. */
+#define TRIALS 10
+
+/* Which of several ways to take: the first without a failure, else the first. */
+static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
+			size_t *way)
+{
+	*way = 0;
+	for (size_t i = 0; f->v.n > 1 && i < f->v.n; i++) {
+		struct answer a = { .q = q };
+		int status = 0;
+		err_t e = with_schedule(&a, t, f->v.v[i], TRIALS, &status);
+		bool good = !e && !status;
+
+		answer_free(&a);
+		if (e)
+			return e;
+		if (good) {
+			*way = i;
+			break;
+		}
+	}
+	return NULL;
+}
+
+static err_t run_it(const struct native_request *q, const struct trc *t, const struct files *f,
+		    int *status)
+{
+	struct answer a = { .q = q, .ways = (uint32_t)f->v.n };
+	uint32_t runs = q->gdb ? 0 : q->runs ? (uint32_t)q->runs : 1;
+	size_t way;
+
+	TRY(choose_way(q, t, f, &way));
+	a.way = (uint32_t)way + 1;
+	err_t e = with_schedule(&a, t, f->v.v[way], runs, status);
+	if (!e && runs && q->json)
+		print_json(&a);
+	else if (!e && runs)
+		print_text(&a);
+	answer_free(&a);
+	return e;
+}
+
+static err_t replay(const struct native_request *q, int *status)
+{
+	struct files files = { 0 };
+	struct trc *t = NULL;
+
+	if (!q->argv || !q->argv[0])
+		return err_new(ERR_USAGE, "--native needs the program: TRACE -- PROGRAM ARGS...");
+	err_t e = trc_open(q->trace, 0, &t);
+	if (!e && !t->failure)
+		e = err_new(ERR_NOANSWER, "%s records no failure", q->trace);
+	if (!e)
+		kept_schedules(q, &files);
+	if (!e && !files.v.n)
+		e = make_schedules(q, &files);
+	if (!e)
+		e = run_it(q, t, &files, status);
+	free_files(&files);
+	if (t)
+		trc_close(t);
+	return e;
+}
+
+int native_replay(const struct native_request *r)
+{
+	int status = 0;
+	err_t e = replay(r, &status);
+
+	return e ? cmd_fail("replay", e) : status;
+}

@@ -1,0 +1,111 @@
+/* Making redacted packs. */
+#include "analyzer/cmd/redacted.h"
+
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/explain.h"
+#include "analyzer/cmd/follow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_WIDTH 100
+
+static void write_text(FILE *f, const struct report *r)
+{
+	report_terminal(f, r, &(struct report_term){ .width = TEXT_WIDTH, .unicode = true });
+}
+
+static const struct {
+	const char *name;
+	void (*write)(FILE *f, const struct report *r);
+} reports[] = {
+	{ "report.txt", write_text },       { "report.json", report_json },
+	{ "report.html", report_html },     { "report.md", report_markdown },
+	{ "report.dot", report_dot },       { "report.sarif", report_sarif },
+};
+
+static err_t add(struct pack_writer *w, const char *name, const char *data, size_t n, uint64_t *raw)
+{
+	*raw += n;
+	return pack_add(w, name, data, n);
+}
+
+/* Values read are memory contents; who wants them finds them by executing. */
+static void forget_values(struct sym_trace *t)
+{
+	for (size_t i = 0; i < t->nthreads; i++)
+		for (size_t k = 0; k < t->threads[i].nevents; k++) {
+			t->threads[i].events[k].has_seen = false;
+			t->threads[i].events[k].seen = 0;
+		}
+}
+
+static err_t add_sym(struct pack_writer *w, struct sym_trace *t, uint64_t *raw)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return err_errno("no memory for the symbolic trace");
+	forget_values(t);
+	err_t e = sym_write(f, t);
+	fclose(f);
+	if (!e)
+		e = add(w, REDACTED_SYM, text, n, raw);
+	free(text);
+	return e;
+}
+
+static err_t add_reports(struct pack_writer *w, struct explanation *x, uint64_t *raw)
+{
+	struct explain_report r;
+	err_t e = NULL;
+
+	explain_report_init(&r, NULL, x);
+	r.report.redact = true;
+	r.report.failure.command = NULL; /* arguments may be secrets */
+	for (size_t i = 0; i < sizeof reports / sizeof *reports && !e; i++) {
+		char *text = NULL;
+		size_t n = 0;
+		FILE *f = open_memstream(&text, &n);
+
+		if (!f) {
+			e = err_errno("no memory for a report");
+			break;
+		}
+		reports[i].write(f, &r.report);
+		fclose(f);
+		e = add(w, reports[i].name, text, n, raw);
+		free(text);
+	}
+	explain_report_free(&r);
+	return e;
+}
+
+err_t redacted_fill(struct pack_writer *w, const char *trace, uint64_t *raw)
+{
+	static const char mark[] = "csched redacted 1\n";
+	struct explain_options o;
+	struct explanation *x;
+	err_t e = NULL;
+
+	explain_options_init(&o);
+	TRY(follow_to_end(trace, &o, &x));
+	if (!x->t->failure)
+		e = err_new(ERR_NOANSWER, "the recorded run did not fail: nothing to report");
+	if (!e)
+		e = explain_solve(x, &o);
+	follow_quiet();
+	if (!e)
+		e = add(w, REDACTED_MARK, mark, sizeof mark - 1, raw);
+	if (!e)
+		e = add(w, "fingerprint", x->dsp->fingerprint, strlen(x->dsp->fingerprint), raw);
+	if (!e)
+		e = add_reports(w, x, raw);
+	if (!e)
+		e = add_sym(w, x->extracted->trace, raw); /* last: it changes the trace */
+	explanation_free(x);
+	return e;
+}

@@ -1,0 +1,173 @@
+/*
+ * csched run: become the program, with the shim in it. Because this process
+ * itself turns into the program, exit status, signals, process id and terminal
+ * are the program's own. (With --json it is a child: see run_report.c.)
+ */
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/run_report.h"
+#include "analyzer/launch.h"
+#include "common/options_table.h"
+#include "common/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum shim_type { CHOICE, NUMBER, SECONDS, STRING, STATUSES, BOOL };
+
+/* One row of the shim's option table, as a flag of ours. */
+struct shim_flag {
+	const char *key;
+	enum shim_type type;
+	const char *dflt;
+	const char *values;
+	const char *help;
+};
+
+static const struct shim_flag shim_flags[] = {
+#define OPT(key, type, dflt, values, help) { #key, type, dflt, values, help },
+	OPTIONS_TABLE(OPT)
+#undef OPT
+};
+#define NFLAGS (sizeof shim_flags / sizeof *shim_flags)
+
+struct setting {
+	const struct shim_flag *flag;
+	struct strbuf *options;
+	bool *quiet;
+	struct cmd_call call;
+};
+
+/* Only what is certainly wrong; the shim names the rest. */
+static bool is_wrong(const struct shim_flag *f, const char *value)
+{
+	switch (f->type) {
+	case CHOICE:
+		return options_choice(f->values, value) < 0;
+	case NUMBER:
+	case SECONDS:
+	case STATUSES:
+		return *value < '0' || *value > '9';
+	default:
+		return false;
+	}
+}
+
+static err_t set_flag(void *arg, const char *option, const char *value)
+{
+	const struct setting *s = arg;
+
+	/* A flag without argument turns over what is the default. */
+	if (s->flag->type == BOOL)
+		value = !strncmp(option, "no-", 3) ? "0" : "1";
+	if (is_wrong(s->flag, value))
+		return err_new(ERR_USAGE, "--%s: '%s' is not %s", option, value, s->flag->values);
+	if (!strcmp(s->flag->key, "quiet"))
+		*s->quiet = true;
+	launch_option(s->options, s->flag->key, value);
+	return NULL;
+}
+
+static char *flag_name(const struct shim_flag *f)
+{
+	bool on = f->type == BOOL && f->dflt && !strcmp(f->dflt, "1");
+	char *name = xasprintf("%s%s", on ? "no-" : "", f->key);
+
+	for (char *c = name; *c; c++)
+		if (*c == '_')
+			*c = '-';
+	return name;
+}
+
+static char *flag_help(const struct shim_flag *f)
+{
+	if (f->type == BOOL && f->dflt && !strcmp(f->dflt, "1"))
+		return xasprintf("do not: %s", f->help);
+	if (f->type == BOOL || !f->dflt)
+		return xstrdup(f->help);
+	return xasprintf("%s\n(default: %s)", f->help, f->dflt);
+}
+
+/* What --quiet and --json say to us, not to the shim. */
+struct own_flags {
+	bool quiet, json;
+};
+
+static int become(const char *shim, struct strbuf *options, const struct own_flags *own,
+		  char **command)
+{
+	char *obstacle = launch_obstacle(command[0]);
+	err_t e = launch_set_environment(shim, options->s ? options->s : "");
+	int status = 0;
+
+	if (!e && obstacle && !own->quiet)
+		fprintf(stderr, "csched run: not recorded: %s\n", obstacle);
+	if (!e && own->json)
+		e = run_and_report(command, obstacle, &status);
+	else if (!e)
+		status = launch_exec("csched run", command);
+	free(obstacle);
+	return e ? cmd_fail("run", e) : status;
+}
+
+static int run(struct cmd_option *options, struct strbuf *text, struct own_flags *own, int argc,
+	       char **argv)
+{
+	const struct cmd_spec spec = {
+		.name = "run",
+		.usage = "[options] [--] PROGRAM [ARGUMENT...]",
+		.summary = "Runs PROGRAM and records it. Ends exactly as PROGRAM ends.",
+		.more = "The trace is a directory PROGRAM.PID.csched; by default it is kept only\n"
+			"when the run failed. Without csched run:\n"
+			"  LD_PRELOAD=libcsched.so CSCHED_OPTIONS=key=value:key=value PROGRAM\n"
+			"PROGRAM not found: status 127; not executable: 126.\n",
+		.options = options, .min_args = 1, .max_args = CMD_ANY, .command_line = true,
+	};
+	struct cmd_args args;
+	int status;
+	char *shim;
+
+	if (!cmd_parse(&spec, argc, argv, &args, &status))
+		return status;
+	status = cmd_fail("run", launch_find_shim(&shim));
+	if (status)
+		return status;
+	status = become(shim, text, own, args.v);
+	free(shim);
+	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct cmd_option options[NFLAGS + 3] = { { 0 } };
+	struct setting settings[NFLAGS];
+	char *names[NFLAGS], *helps[NFLAGS];
+	struct strbuf text = { 0 };
+	struct own_flags own = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < NFLAGS; i++) {
+		const struct shim_flag *f = &shim_flags[i];
+
+		names[i] = flag_name(f);
+		helps[i] = flag_help(f);
+		settings[i] = (struct setting){ f, &text, &own.quiet, { set_flag, &settings[i] } };
+		options[n++] = (struct cmd_option){ names[i], !strcmp(f->key, "quiet") ? 'q' : 0,
+						    f->type == BOOL ? NULL : f->values, CMD_CALL,
+						    &settings[i].call, helps[i] };
+		if (!strcmp(f->key, "dir"))
+			options[n++] = (struct cmd_option){ "out", 'o', f->values, CMD_CALL,
+							    &settings[i].call,
+							    "the same as --dir" };
+	}
+	options[n] = (struct cmd_option){ "json", 0, NULL, CMD_FLAG, &own.json,
+					  "when the program has ended: how, and which traces\n"
+					  "it left, as the last line on standard output" };
+	int status = run(options, &text, &own, argc, argv);
+	for (size_t i = 0; i < NFLAGS; i++) {
+		free(names[i]);
+		free(helps[i]);
+	}
+	strbuf_free(&text);
+	return status;
+}

@@ -1,0 +1,43 @@
+#include "analyzer/cmd/solving.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#define MOST_ALTERNATES 1000
+
+static const struct {
+	const char *name;
+	enum sched_model model;
+} models[] = { { "sc", SCHED_SC }, { "tso", SCHED_TSO } };
+
+static err_t find_model(const char *name, enum sched_model *out)
+{
+	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+		if (!strcmp(models[i].name, name)) {
+			*out = models[i].model;
+			return NULL;
+		}
+	}
+	return err_new(ERR_USAGE, "--memory-model is sc or tso, not '%s'", name);
+}
+
+err_t solving_options(const struct solving *s, struct sched_options *o)
+{
+	sched_options_init(o);
+	if (s->model)
+		TRY(find_model(s->model, &o->model));
+	if (s->window > UINT32_MAX || s->alternates > MOST_ALTERNATES)
+		return err_new(ERR_USAGE, "--window or --alternates out of range");
+	o->timeout = s->timeout;
+	o->window = s->window;
+	if (s->alternates)
+		o->alternates = s->alternates;
+	return NULL;
+}
+
+uint64_t solving_peak_bytes(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_SELF, &u) ? 0 : (uint64_t)u.ru_maxrss * 1024;
+}

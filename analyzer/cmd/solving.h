@@ -1,0 +1,28 @@
+/* What the commands that look for schedules share: their options and their meaning. */
+#ifndef CSCHED_CMD_SOLVING_H
+#define CSCHED_CMD_SOLVING_H
+
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/schedule/schedule.h"
+
+struct solving {
+	uint64_t window, alternates;
+	double timeout;
+	const char *model;
+};
+
+/* Rows of a command's option table; what the window is differs. */
+#define SOLVING_OPTIONS(s, window_help) \
+	{ "window", 'w', "N", CMD_UINT, &(s)->window, window_help }, \
+	{ "alternates", 0, "N", CMD_UINT, &(s)->alternates, \
+	  "look for N schedules that do not fail (default 1)" }, \
+	{ "timeout", 0, "SECONDS", CMD_NUM, &(s)->timeout, \
+	  "stop after SECONDS and report what is known" }, \
+	{ "memory-model", 0, "MODEL", CMD_TEXT, &(s)->model, \
+	  "sc (default) or tso: x86 store buffers" }
+
+/* All of *o, defaults included. */
+err_t solving_options(const struct solving *s, struct sched_options *o);
+uint64_t solving_peak_bytes(void);
+
+#endif

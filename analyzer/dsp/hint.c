@@ -1,0 +1,437 @@
+/*
+ * The hint: what kind of fix the projection speaks for, with its lines.
+ * Never guessed: each sentence states what the trace holds (who held which
+ * lock, who forked and joined whom, which order failed and which did not).
+ */
+#include "analyzer/dsp/internal.h"
+
+#include <string.h>
+
+static const char *const hint_names[DSP_HINT_KINDS] = {
+	[DSP_HINT_NONE] = "none",
+	[DSP_HINT_ATOMIC] = "atomic",
+	[DSP_HINT_ORDER] = "order",
+	[DSP_HINT_LOCK_ORDER] = "locks",
+	[DSP_HINT_FENCE] = "fence",
+};
+
+const char *dsp_hint_name(enum dsp_hint_kind k)
+{
+	return k < DSP_HINT_KINDS ? hint_names[k] : "none";
+}
+
+static void does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = dsp_event_at(t, r);
+	const char *subject = dsp_subject(t, e);
+
+	strbuf_str(b, dsp_verb(e->op));
+	if (*subject)
+		strbuf_fmt(b, " `%s'", subject);
+}
+
+static void at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+{
+	char *where = dsp_where(t, r);
+
+	strbuf_str(b, where);
+	free(where);
+}
+
+static const char *thread_id(const struct sym_trace *t, uint32_t thread)
+{
+	return t->threads[thread].id;
+}
+
+static void place_in(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_frame *f = dsp_place(t, dsp_event_at(t, r));
+
+	at(b, t, r);
+	if (f)
+		strbuf_fmt(b, " (%s)", f->function);
+}
+
+/* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
+static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
+{
+	struct sched_ref first = { r->thread, r->first };
+	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first));
+	const struct sym_frame *y = dsp_place(t, dsp_event_at(t, r->end));
+
+	if (!x || !y || !x->file || !y->file || strcmp(x->file, y->file) ||
+	    strcmp(x->function, y->function)) {
+		place_in(b, t, first);
+		strbuf_str(b, " to ");
+		place_in(b, t, r->end);
+	} else if (x->line == y->line) {
+		at(b, t, first);
+	} else {
+		/* Compilers move things: say the lines as the source has them. */
+		at(b, t, x->line < y->line ? first : r->end);
+		strbuf_fmt(b, " to %u", x->line < y->line ? y->line : x->line);
+	}
+}
+
+static char *compared_text(const struct sym_trace *t, const struct dsp_region *r)
+{
+	struct sched_ref first = { r->thread, r->first };
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Read `%s' and `%s' in one atomic step (",
+		   dsp_subject(t, dsp_event_at(t, first)), dsp_subject(t, dsp_event_at(t, r->end)));
+	span(&b, t, r);
+	strbuf_fmt(&b, ", %s), and change them in one: the failure depends on both, and %s had "
+		   "only come to ",
+		   thread_id(t, r->thread), thread_id(t, r->intruder.thread));
+	at(&b, t, r->intruder);
+	strbuf_str(&b, ", where it ");
+	does(&b, t, r->intruder);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
+{
+	struct strbuf b = { 0 };
+	const char *me = thread_id(t, r->thread), *other = thread_id(t, r->intruder.thread);
+
+	if (r->common_lock != SYM_NONE) {
+		strbuf_fmt(&b, "Keep `%s' locked from ", t->objects[r->common_lock].name);
+		span(&b, t, r);
+		strbuf_fmt(&b, ": %s lets it go at ", me);
+		at(&b, t, (struct sched_ref){ r->thread, r->release });
+		strbuf_fmt(&b, ", and %s gets in between and ", other);
+		does(&b, t, r->intruder);
+		strbuf_str(&b, " at ");
+		at(&b, t, r->intruder);
+		strbuf_char(&b, '.');
+		return strbuf_take(&b);
+	}
+	strbuf_str(&b, "Make ");
+	span(&b, t, r);
+	strbuf_fmt(&b, " one atomic step: %s ", other);
+	does(&b, t, r->intruder);
+	strbuf_str(&b, " at ");
+	at(&b, t, r->intruder);
+	if (r->other_lock != SYM_NONE)
+		strbuf_fmt(&b, " in the middle of it, under `%s', which %s does not hold "
+			   "throughout. Hold it there too.",
+			   t->objects[r->other_lock].name, me);
+	else
+		strbuf_fmt(&b,
+			   " in the middle of it, and no lock is held at both places. One "
+			   "mutex around both%s would do.",
+			   r->var != SYM_NONE ? ", or an atomic operation where that is enough,"
+					      : "");
+	return strbuf_take(&b);
+}
+
+static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32_t child)
+{
+	for (uint32_t i = a.index + 1; i < t->threads[a.thread].nevents; i++) {
+		const struct sym_event *e = &t->threads[a.thread].events[i];
+
+		if (e->op == SYM_JOIN && e->peer == child)
+			return i;
+	}
+	return SYM_NONE;
+}
+
+/* Failing: early before late. The fix is the other way round. */
+static char *order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
+{
+	const char *first = thread_id(t, late.thread), *second = thread_id(t, early.thread);
+	uint32_t fork = dsp_fork_towards(t, early.thread, late.thread);
+	struct strbuf b = { 0 };
+
+	if (fork != SYM_NONE && fork < early.index) {
+		uint32_t join = join_after(t, early, late.thread);
+
+		strbuf_fmt(&b, "Let %s wait for %s before ", second, first);
+		at(&b, t, early);
+		strbuf_fmt(&b, ", where it ");
+		does(&b, t, early);
+		strbuf_fmt(&b, " while %s, which it created, still ", first);
+		does(&b, t, late);
+		strbuf_str(&b, " at ");
+		at(&b, t, late);
+		if (join != SYM_NONE) {
+			strbuf_str(&b, ": the join at ");
+			at(&b, t, (struct sched_ref){ early.thread, join });
+			strbuf_str(&b, " comes too late");
+		}
+		strbuf_char(&b, '.');
+		return strbuf_take(&b);
+	}
+	fork = dsp_fork_towards(t, late.thread, early.thread);
+	if (fork != SYM_NONE && fork < late.index) {
+		strbuf_str(&b, "Do ");
+		at(&b, t, late);
+		strbuf_str(&b, " (");
+		does(&b, t, late);
+		strbuf_fmt(&b, ") before %s is created at ", second);
+		at(&b, t, (struct sched_ref){ late.thread, fork });
+		strbuf_fmt(&b, ", or let %s wait for it before ", second);
+		at(&b, t, early);
+		strbuf_char(&b, '.');
+		return strbuf_take(&b);
+	}
+	strbuf_fmt(&b, "Let %s wait, before it ", second);
+	does(&b, t, early);
+	strbuf_str(&b, " at ");
+	at(&b, t, early);
+	strbuf_fmt(&b, ", until %s is past ", first);
+	at(&b, t, late);
+	strbuf_str(&b, " (condition variable, semaphore or join).");
+	return strbuf_take(&b);
+}
+
+/* Threads that wait for each other's locks, each once; 0 when there is no ring. */
+static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since)
+{
+	size_t n = t->failure.nblocked;
+
+	for (size_t start = 0; start < n; start++) {
+		size_t len = 0, at_ = start;
+
+		while (len < n) {
+			ring[len] = at_;
+			at_ = dsp_blocker(t, at_, &since[len]);
+			len++;
+			if (at_ == start)
+				return len;
+			if (at_ == SIZE_MAX)
+				break;
+		}
+	}
+	return 0;
+}
+
+static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint32_t *since,
+		       size_t n)
+{
+	const struct sym_blocked *blocked = t->failure.blocked;
+	struct strbuf b = { 0 };
+
+	if (n == 1) {
+		struct sched_ref want = { blocked[ring[0]].thread, blocked[ring[0]].event };
+
+		strbuf_fmt(&b, "%s ", thread_id(t, want.thread));
+		does(&b, t, want);
+		strbuf_str(&b, " at ");
+		at(&b, t, want);
+		strbuf_str(&b, " while it already holds it");
+		if (since[0] != SYM_NONE) {
+			strbuf_str(&b, " since ");
+			at(&b, t, (struct sched_ref){ want.thread, since[0] });
+		}
+		strbuf_str(&b, ": it waits for itself.");
+		return strbuf_take(&b);
+	}
+	strbuf_str(&b, "Take these locks in one order everywhere:");
+	for (size_t i = 0; i < n; i++) {
+		/* ring[i] waits for what ring[i+1] took at since[i] */
+		size_t before = (i + n - 1) % n;
+		struct sched_ref want = { blocked[ring[i]].thread, blocked[ring[i]].event };
+		struct sched_ref has = { want.thread, since[before] };
+		const struct sym_event *mine =
+		    &t->threads[blocked[ring[before]].thread].events[blocked[ring[before]].event];
+
+		strbuf_fmt(&b, "%s %s takes `%s'", i ? ";" : "", thread_id(t, want.thread),
+			   t->objects[mine->target].name);
+		if (has.index != SYM_NONE) {
+			strbuf_str(&b, " at ");
+			at(&b, t, has);
+		}
+		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, dsp_event_at(t, want)));
+		at(&b, t, want);
+	}
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
+{
+	size_t n = t->failure.nblocked, len;
+	size_t *ring = xcalloc(n + 1, sizeof *ring);
+	uint32_t *since = xcalloc(n + 1, sizeof *since);
+
+	len = find_ring(t, ring, since);
+	if (len) {
+		h->kind = len > 1 ? DSP_HINT_LOCK_ORDER : DSP_HINT_NONE;
+		h->text = ring_text(t, ring, since, len);
+	}
+	free(ring);
+	free(since);
+	return len > 0;
+}
+
+/* A wait that nothing ends, and the wake-up that came before it. */
+static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+	const struct sched_order *o = m->order[DSP_FAILING];
+
+	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
+		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
+		const struct sym_event *e = dsp_event_at(t, wait);
+		struct strbuf b = { 0 };
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		for (size_t i = o->n; i-- > 0;) {
+			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
+
+			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
+			    s->target != e->target || s->thread == e->thread)
+				continue;
+			strbuf_fmt(&b, "The wake-up is lost: %s ", thread_id(t, s->thread));
+			does(&b, t, o->refs[i]);
+			strbuf_str(&b, " at ");
+			at(&b, t, o->refs[i]);
+			strbuf_fmt(&b, " before %s waits at ", thread_id(t, e->thread));
+			at(&b, t, wait);
+			strbuf_str(&b,
+				   ". Change a condition under the mutex before signalling, and "
+				   "test it under the same mutex before waiting.");
+			h->kind = DSP_HINT_ORDER;
+			h->text = strbuf_take(&b);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t var)
+{
+	for (size_t i = 0; i < t->threads[thread].nevents; i++) {
+		const struct sym_event *e = &t->threads[thread].events[i];
+
+		if (dsp_is_write(e) && e->target == var)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A creator changes what a thread it started still only reads: the region is
+ * cut, but what is missing is a join. (Where the thread writes too it is an
+ * update that was lost, and atomicity is what is missing.)
+ */
+static bool is_teardown(const struct sym_trace *t, const struct dsp_region *r)
+{
+	uint32_t fork = dsp_fork_towards(t, r->intruder.thread, r->thread);
+	const struct sym_event *e = dsp_event_at(t, r->intruder);
+
+	/* Where both take a lock they meant to share. */
+	if (r->common_lock != SYM_NONE)
+		return false;
+	return fork != SYM_NONE && fork < r->intruder.index && r->var != SYM_NONE &&
+	       dsp_is_write(e) && !thread_writes(t, r->thread, r->var);
+}
+
+static const struct dsp_pair *pair_to_order(const struct sym_trace *t, const dsp_pairs *pairs)
+{
+	const struct dsp_pair *any = NULL;
+
+	for (size_t i = 0; i < pairs->n; i++) {
+		const struct dsp_pair *p = &pairs->v[i];
+
+		if (!p->inverted || p->before.thread == p->after.thread)
+			continue;
+		if (dsp_is_memory(dsp_event_at(t, p->before)) &&
+		    dsp_is_memory(dsp_event_at(t, p->after)))
+			return p;
+		if (!any)
+			any = p;
+	}
+	return any;
+}
+
+/* Pairs named in one sentence; loops repeat the same lines. */
+#define FENCES_NAMED 4
+
+/* Do two pairs stand at the same lines? */
+static bool same_places(const struct sym_trace *t, const struct sched_delay *a,
+			const struct sched_delay *b)
+{
+	const struct sym_event *x = dsp_event_at(t, a->store), *y = dsp_event_at(t, b->store);
+	const struct sym_event *u = dsp_event_at(t, a->load), *v = dsp_event_at(t, b->load);
+
+	return a->store.thread == b->store.thread && x->pc && x->pc == y->pc && u->pc == v->pc;
+}
+
+static bool named_before(const struct sym_trace *t, const struct sched_answer *a, size_t k)
+{
+	for (size_t i = 0; i < k; i++)
+		if (same_places(t, &a->delays[i], &a->delays[k]))
+			return true;
+	return false;
+}
+
+/* Loads that overtook a store: the failure needs the processor's store buffer. */
+static bool fence_hint(const struct sym_trace *t, const struct sched_answer *a, struct dsp_hint *h)
+{
+	struct strbuf b = { 0 };
+	unsigned n = 0;
+
+	if (!a->ndelays)
+		return false;
+	for (size_t k = 0; k < a->ndelays; k++)
+		if (!dsp_ref_ok(t, a->delays[k].store) || !dsp_ref_ok(t, a->delays[k].load))
+			return false;
+	strbuf_str(&b, "Put a fence");
+	for (size_t k = 0; k < a->ndelays; k++) {
+		const struct sched_delay *d = &a->delays[k];
+
+		if (named_before(t, a, k) || n == FENCES_NAMED)
+			continue;
+		strbuf_fmt(&b, "%s between where %s ", n++ ? " and" : "",
+			   thread_id(t, d->store.thread));
+		does(&b, t, d->store);
+		strbuf_str(&b, " at ");
+		at(&b, t, d->store);
+		strbuf_str(&b, " and where it ");
+		does(&b, t, d->load);
+		strbuf_str(&b, " at ");
+		at(&b, t, d->load);
+	}
+	strbuf_str(&b, ": the store was still in the processor's buffer when the load was done. "
+		   "In program order no schedule along these paths fails.");
+	h->kind = DSP_HINT_FENCE;
+	h->text = strbuf_take(&b);
+	return true;
+}
+
+void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct sched_answer *a,
+		   struct dsp *d)
+{
+	const struct sym_trace *t = m->t;
+	const struct dsp_pair *p;
+
+	if (fence_hint(t, a, &d->hint))
+		return;
+	if (t->failure.nblocked && (lock_hint(t, &d->hint) || wakeup_hint(m, &d->hint)))
+		return;
+	if (!d->has_alternate)
+		return;
+	if (d->nregions) {
+		const struct dsp_region *r = &d->regions[0];
+		bool join = is_teardown(t, r);
+		struct dsp_hint *atomic = join ? &d->also : &d->hint;
+
+		atomic->kind = DSP_HINT_ATOMIC;
+		atomic->text = r->compared ? compared_text(t, r) : atomic_text(t, r);
+		if (join) {
+			d->hint.kind = DSP_HINT_ORDER;
+			d->hint.text = order_text(t, r->intruder, r->end);
+		}
+		return;
+	}
+	p = pair_to_order(t, pairs);
+	if (p) {
+		d->hint.kind = DSP_HINT_ORDER;
+		d->hint.text = order_text(t, p->before, p->after);
+	}
+}

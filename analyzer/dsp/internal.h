@@ -1,0 +1,110 @@
+/* Shared inside the room; nobody outside includes this. */
+#ifndef CSCHED_DSP_INTERNAL_H
+#define CSCHED_DSP_INTERNAL_H
+
+#include "analyzer/dsp/dsp.h"
+#include "common/strbuf.h"
+#include "common/vec.h"
+
+#define DSP_NEVER SIZE_MAX /* place in an order of an event that is not in it */
+
+/* Both orders laid over the trace. Events have a dense id: base[thread] + index. */
+struct dsp_map {
+	const struct sym_trace *t;
+	const struct sched_order *order[DSP_SIDES]; /* NULL: no such schedule */
+	size_t *base;
+	size_t nids;
+	size_t *at[DSP_SIDES];          /* id -> place in the order */
+	size_t exact[DSP_SIDES];        /* see struct dsp_side */
+	struct dsp_flow *flows[DSP_SIDES];
+	size_t nflows[DSP_SIDES];
+	size_t *flow_of[DSP_SIDES];     /* id of a read -> flow, DSP_NEVER if none */
+};
+
+typedef VEC(struct dsp_pair) dsp_pairs;
+typedef VEC(struct dsp_region) dsp_regions;
+
+static inline size_t dsp_id(const struct dsp_map *m, struct sched_ref r)
+{
+	return m->base[r.thread] + r.index;
+}
+
+static inline size_t dsp_at(const struct dsp_map *m, enum dsp_which w, struct sched_ref r)
+{
+	return m->at[w] ? m->at[w][dsp_id(m, r)] : DSP_NEVER;
+}
+
+static inline bool dsp_same(struct sched_ref a, struct sched_ref b)
+{
+	return a.thread == b.thread && a.index == b.index;
+}
+
+bool dsp_ref_ok(const struct sym_trace *t, struct sched_ref r);
+bool dsp_is_read(const struct sym_event *e);
+bool dsp_is_write(const struct sym_event *e);
+bool dsp_is_memory(const struct sym_event *e);
+
+/* The flow into a read on one side, or NULL. */
+const struct dsp_flow *dsp_flow_into(const struct dsp_map *m, enum dsp_which w,
+				     struct sched_ref r);
+
+/*
+ * The failing schedule has before < after, the alternate does not. An event
+ * that a schedule never executes counts as later than all it does execute
+ * (an acquisition that blocks for ever would come last).
+ */
+bool dsp_inverted(const struct dsp_map *m, struct sched_ref before, struct sched_ref after);
+
+/* Why an event is projected. */
+enum { DSP_IN_FLOW = 1, DSP_REORDERED = 2, DSP_IN_CAUSE = 4, DSP_FAILURE = 8, DSP_CONTEXT = 16 };
+
+struct dsp_builder {
+	struct dsp_map map;
+	const struct sched_answer *a;
+	const struct sched_alternate *alt; /* NULL: none */
+	struct dsp *d;
+	uint8_t *why;      /* per event id; non-zero: projected */
+	uint8_t *in_cause; /* per event id */
+	bool *matters;     /* per symbol number: has a say in the failure */
+	dsp_pairs pairs;   /* root cause, and what the variations turned round */
+};
+
+/* cone.c */
+
+bool dsp_same_source(const struct dsp_flow *a, const struct dsp_flow *b);
+/* Marks b->matters: the reads that have a say in the failure. */
+void dsp_find_cone(struct dsp_builder *b);
+/* ... and those that projected writes with differing values were computed from. */
+void dsp_explain_values(struct dsp_builder *b);
+
+/* locks.c */
+
+struct dsp_held {
+	uint32_t object;
+	uint32_t since; /* index of the acquisition; SYM_NONE: before the trace */
+};
+typedef VEC(struct dsp_held) dsp_held_locks;
+
+/* Locks thread holds just before its event `index`. */
+void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
+		    dsp_held_locks *held);
+bool dsp_acquires(const struct sym_event *e);
+/* The thread that holds what the i-th blocked one wants, at its own blocked
+ * event; returns the index into failure.blocked or SIZE_MAX. */
+size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
+
+/* The fork in `parent` from which `child` descends; SYM_NONE if there is none. */
+uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
+
+/* region.c: regions split by the pairs, best evidence only. */
+void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
+
+/* hint.c */
+void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
+		   const struct sched_answer *a, struct dsp *d);
+
+/* place.c */
+const char *dsp_basename(const char *path);
+void dsp_fingerprint(const struct sym_trace *t, struct dsp *d);
+
+#endif

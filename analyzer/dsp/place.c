@@ -1,0 +1,217 @@
+#include "analyzer/dsp/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Modules whose lines nobody wants to be sent to: the bug is in their caller. */
+static const char *const runtime_modules[] = {
+	"libc.so", "libc-", "libpthread", "ld-linux", "libm.so", "libstdc++", "libgcc_s",
+	"libcsched.so",
+};
+
+/* Headers of libraries: code that was compiled into the program, but written elsewhere. */
+static const char *const system_dirs[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/" };
+
+const char *dsp_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+bool dsp_is_runtime(const struct sym_frame *f)
+{
+	for (size_t i = 0; f->file && i < sizeof system_dirs / sizeof *system_dirs; i++)
+		if (!strncmp(f->file, system_dirs[i], strlen(system_dirs[i])))
+			return true;
+	for (size_t i = 0; f->module && i < sizeof runtime_modules / sizeof *runtime_modules; i++) {
+		const char *name = runtime_modules[i];
+
+		if (!strncmp(dsp_basename(f->module), name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct sym_stack *s;
+
+	if (!e || e->stack >= t->nstacks || !t->stacks[e->stack].n)
+		return NULL;
+	s = &t->stacks[e->stack];
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->frames[i].file && s->frames[i].line && !dsp_is_runtime(&s->frames[i]))
+			return &s->frames[i];
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!dsp_is_runtime(&s->frames[i]))
+			return &s->frames[i];
+	return &s->frames[0];
+}
+
+/* "__GI___libc_free", "cfree" and "__memcpy_avx_unaligned" as their callers know them. */
+static char *spoken_name(const char *function)
+{
+	static const char *const prefixes[] = { "__GI_", "__libc_", "__" };
+	static const char *const variants[] = { "_avx", "_sse", "_evex", "_erms", "_generic" };
+	const char *s = function;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (!strncmp(s, prefixes[i], strlen(prefixes[i])))
+			s += strlen(prefixes[i]);
+	if (!strcmp(s, "cfree"))
+		s = "free";
+	n = strlen(s);
+	for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+		const char *cut = strstr(s, variants[i]);
+
+		if (cut && cut > s && (size_t)(cut - s) < n)
+			n = (size_t)(cut - s);
+	}
+	return xasprintf("%.*s", (int)n, s);
+}
+
+char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct sym_frame *place = dsp_place(t, e);
+	const struct sym_frame *frames;
+
+	if (!place || !dsp_is_memory(e))
+		return NULL;
+	frames = t->stacks[e->stack].frames;
+	/* Without a frame of the program the innermost one is the place itself. */
+	if (place == frames || !dsp_is_runtime(&place[-1]))
+		return NULL;
+	return spoken_name(place[-1].function);
+}
+
+const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e)
+{
+	if (dsp_is_memory(e))
+		return e->target < t->nvars ? t->vars[e->target].name : "";
+	if (e->peer < t->nthreads)
+		return t->threads[e->peer].id;
+	if (e->op == SYM_FAIL || e->op == SYM_START || e->op == SYM_EXIT || e->op == SYM_FENCE)
+		return "";
+	return e->target < t->nobjects ? t->objects[e->target].name : "";
+}
+
+char *dsp_where(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_frame *f = dsp_place(t, e);
+
+	if (f && f->file && f->line)
+		return xasprintf("%s:%u", dsp_basename(f->file), f->line);
+	if (f && f->file)
+		return xasprintf("%s in %s", f->function, dsp_basename(f->file));
+	/* "?" is what other tools' traces have for a name. */
+	if (f && strcmp(f->function, "?"))
+		return xasprintf("%s", f->function);
+	if (e && e->pc)
+		return xasprintf("0x%" PRIx64, e->pc);
+	return xasprintf("event %u", r.index);
+}
+
+static const char *const verbs[SYM_OP_COUNT] = {
+	[SYM_READ] = "reads", [SYM_WRITE] = "writes", [SYM_RMW] = "updates",
+	[SYM_LOCK] = "locks", [SYM_RDLOCK] = "read-locks", [SYM_UNLOCK] = "unlocks",
+	[SYM_TRYLOCK] = "tries to lock", [SYM_TRYRDLOCK] = "tries to read-lock",
+	[SYM_WAIT] = "waits for", [SYM_SIGNAL] = "signals", [SYM_BROADCAST] = "broadcasts",
+	[SYM_SEMWAIT] = "waits for", [SYM_SEMPOST] = "posts",
+	[SYM_BARRIER_ENTER] = "arrives at", [SYM_BARRIER_LEAVE] = "leaves",
+	[SYM_ONCE_BEGIN] = "enters", [SYM_ONCE_END] = "finishes",
+	[SYM_FORK] = "creates", [SYM_JOIN] = "joins", [SYM_FENCE] = "fences",
+	[SYM_START] = "starts", [SYM_EXIT] = "ends", [SYM_FAIL] = "fails",
+};
+
+const char *dsp_verb(enum sym_op op)
+{
+	return op < SYM_OP_COUNT && verbs[op] ? verbs[op] : "does";
+}
+
+/* FNV-1a */
+static uint64_t hash_str(uint64_t h, const char *s)
+{
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	return h;
+}
+
+/*
+ * Names without what changes from run to run: array indices, numbers of heap
+ * objects, lines and addresses. "buf[3]" and "buf[17]" are one place in the source,
+ * "0x7f12..." is none.
+ */
+static void stable_name(struct strbuf *b, const char *name)
+{
+	if (!strncmp(name, "0x", 2)) {
+		strbuf_char(b, '?');
+		return;
+	}
+	for (; *name; name++) {
+		if (name[0] == '[' && name[1] >= '0' && name[1] <= '9') {
+			strbuf_str(b, "[]");
+			name += strcspn(name, "]");
+			if (!*name)
+				return;
+		} else if ((*name == '#' || *name == ':') && name[1] >= '0' && name[1] <= '9') {
+			name += strspn(name + 1, "0123456789");
+		} else {
+			strbuf_char(b, *name);
+		}
+	}
+}
+
+/*
+ * Function, file, operation and variable; not the line, which moves with
+ * every edit above it, nor the thread, which may be any of a pool.
+ */
+static void stable_event(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_frame *f = dsp_place(t, e);
+
+	stable_name(b, f ? f->function : "0x");
+	strbuf_fmt(b, "|%s|%s|", f && f->file ? dsp_basename(f->file) : "", sym_op_name(e->op));
+	if (e->peer == SYM_NONE)
+		stable_name(b, dsp_subject(t, e));
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void dsp_fingerprint(const struct sym_trace *t, struct dsp *d)
+{
+	VEC(char *) texts = { 0 };
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < d->npairs; i++) {
+		struct strbuf b = { 0 };
+
+		stable_event(&b, t, d->pairs[i].before);
+		strbuf_str(&b, " < ");
+		stable_event(&b, t, d->pairs[i].after);
+		vec_push(&texts, strbuf_take(&b));
+	}
+	/* Without a cause the place of the failure has to do. */
+	for (size_t i = 0; !d->npairs && i < d->side[DSP_FAILING].nevents; i++) {
+		struct strbuf b = { 0 };
+
+		stable_event(&b, t, d->side[DSP_FAILING].events[i].ref);
+		vec_push(&texts, strbuf_take(&b));
+	}
+	if (texts.n)
+		qsort(texts.v, texts.n, sizeof *texts.v, by_text);
+	for (size_t i = 0; i < texts.n; i++)
+		if (!i || strcmp(texts.v[i], texts.v[i - 1]))
+			h = hash_str(hash_str(h, texts.v[i]), "\n");
+	for (size_t i = 0; i < texts.n; i++)
+		free(texts.v[i]);
+	vec_free(&texts);
+	snprintf(d->fingerprint, sizeof d->fingerprint, "%012" PRIx64, h >> 16);
+}

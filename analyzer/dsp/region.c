@@ -1,0 +1,425 @@
+/*
+ * Regions that ought to be atomic.
+ *
+ * Two accesses of one thread with a foreign access between them that no serial
+ * order of the two threads could explain; the failing schedule has that, the
+ * alternate does not. Which two accesses is decided by evidence, best first:
+ * the second depends on what the first read (lost update, check then act), a
+ * value changed between two reads, an unfinished update was seen.
+ */
+#include "analyzer/dsp/internal.h"
+
+#define MAX_REGIONS 8
+/* Bounds on the search, so that it stays linear in a long trace: what lies
+ * further apart than NEAR events of one thread is no region anyone would lock. */
+#define NEAR 400
+#define MAX_PAIRS 128
+
+enum evidence { NOTHING, COMPARED, STALE_WRITE, SPLIT, DEPENDENT };
+
+struct candidate {
+	struct dsp_region region;
+	enum evidence evidence;
+};
+typedef VEC(struct candidate) candidates;
+
+struct wanted {
+	uint64_t symbol;
+	bool found;
+};
+
+static void is_wanted(void *arg, uint64_t symbol)
+{
+	struct wanted *w = arg;
+
+	w->found |= symbol == w->symbol;
+}
+
+static bool mentions(const struct sym_trace *t, expr_id e, uint64_t symbol)
+{
+	struct wanted w = { symbol, false };
+
+	if (e != EXPR_NONE)
+		expr_symbols(t->pool, e, is_wanted, &w);
+	return w.found;
+}
+
+/* What `last` does, or whether it is reached, depends on what `first` read. */
+static bool depends(const struct sym_trace *t, const struct sym_event *first,
+		    const struct sym_event *last)
+{
+	const struct sym_thread *th = &t->threads[first->thread];
+	const struct expr *x;
+
+	if (!dsp_is_read(first) || first->symbol == EXPR_NONE)
+		return false;
+	x = expr_get(t->pool, first->symbol);
+	if (x->op != EX_SYMBOL)
+		return false;
+	if (dsp_is_write(last) && mentions(t, last->value, x->value))
+		return true;
+	/* ... or the failure itself compares the two. */
+	if (t->failure.thread == first->thread && mentions(t, t->failure.condition, x->value))
+		return true;
+	for (size_t i = 0; i < th->nconds; i++) {
+		uint32_t after = th->conds[i].after;
+
+		if (after != SYM_NONE && after >= first->index && after < last->index &&
+		    mentions(t, th->conds[i].cond, x->value))
+			return true;
+	}
+	return false;
+}
+
+/* The path, or the failure, depends on what e read. (Not where: traces of other
+ * tools have all conditions at a thread's end.) */
+static bool decides(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct sym_thread *th = &t->threads[e->thread];
+	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
+			       expr_get(t->pool, e->symbol) : NULL;
+
+	if (!x || x->op != EX_SYMBOL)
+		return false;
+	if (t->failure.thread == e->thread && mentions(t, t->failure.condition, x->value))
+		return true;
+	for (size_t i = 0; i < th->nconds; i++)
+		if (mentions(t, th->conds[i].cond, x->value))
+			return true;
+	return false;
+}
+
+static enum evidence weigh(const struct sym_trace *t, const struct sym_event *first,
+			   const struct sym_event *between, const struct sym_event *last)
+{
+	bool writes = dsp_is_write(between), reads = dsp_is_read(between);
+	bool split = (writes && dsp_is_read(first)) || /* R W R, R W W */
+		     (reads && dsp_is_write(first) && dsp_is_write(last)); /* W R W */
+	bool stale = writes && dsp_is_write(first) && dsp_is_read(last); /* W W R */
+
+	/* The same instruction twice: two rounds of a loop, not one region; once: an update. */
+	if (first->pc && first->pc == last->pc &&
+	    (!first->occurrence || first->occurrence != last->occurrence))
+		return NOTHING;
+	if (split)
+		return depends(t, first, last) ? DEPENDENT : SPLIT;
+	if (stale)
+		return STALE_WRITE;
+	/* R R W: the update that the reader will not see; all else is serial. */
+	return reads && dsp_is_write(last) && depends(t, first, last) ? STALE_WRITE : NOTHING;
+}
+
+/*
+ * Nothing is atomic across the creation of the very thread that gets in between,
+ * or across a wait for others to come along.
+ */
+static bool spans_others(const struct sym_trace *t, struct sched_ref first, struct sched_ref last,
+			 uint32_t other)
+{
+	uint32_t fork = dsp_fork_towards(t, first.thread, other);
+
+	for (uint32_t i = first.index + 1; i < last.index; i++) {
+		enum sym_op op = t->threads[first.thread].events[i].op;
+
+		if (op == SYM_BARRIER_ENTER || op == SYM_BARRIER_LEAVE || op == SYM_JOIN ||
+		    op == SYM_WAIT)
+			return true;
+	}
+	return fork != SYM_NONE && fork > first.index && fork < last.index;
+}
+
+static void locks_of(const struct sym_trace *t, struct dsp_region *r)
+{
+	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
+
+	dsp_locks_held(t, r->thread, r->first, &first);
+	dsp_locks_held(t, r->end.thread, r->end.index, &last);
+	dsp_locks_held(t, r->intruder.thread, r->intruder.index, &other);
+	r->common_lock = r->other_lock = r->release = SYM_NONE;
+	for (size_t o = 0; o < other.n; o++) {
+		uint32_t lock = other.v[o].object;
+		bool at_first = false, at_last = false;
+
+		for (size_t i = 0; i < first.n; i++)
+			at_first |= first.v[i].object == lock;
+		for (size_t i = 0; i < last.n; i++)
+			at_last |= last.v[i].object == lock;
+		if (at_first && at_last)
+			r->common_lock = lock;
+		else
+			r->other_lock = lock;
+	}
+	for (uint32_t i = r->last == SYM_NONE ? (uint32_t)t->threads[r->thread].nevents : r->last;
+	     r->common_lock != SYM_NONE && i-- > r->first;) {
+		const struct sym_event *e = &t->threads[r->thread].events[i];
+
+		if (e->op == SYM_UNLOCK && e->target == r->common_lock)
+			r->release = i;
+	}
+	/* Held throughout: then the intruder cannot have been in between under it. */
+	if (r->release == SYM_NONE)
+		r->common_lock = SYM_NONE;
+	vec_free(&first);
+	vec_free(&last);
+	vec_free(&other);
+}
+
+static void add(const struct dsp_map *m, candidates *c, struct sched_ref first,
+		struct sched_ref intruder, struct sched_ref last)
+{
+	const struct sym_event *e1 = dsp_event_at(m->t, first);
+	const struct sym_event *f = dsp_event_at(m->t, intruder);
+	const struct sym_event *e2 = dsp_event_at(m->t, last);
+	struct candidate n = { .evidence = weigh(m->t, e1, f, e2) };
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].region.thread == first.thread && c->v[i].region.first == first.index &&
+		    c->v[i].region.last == last.index)
+			return;
+	if (n.evidence == NOTHING || spans_others(m->t, first, last, intruder.thread))
+		return;
+	n.region = (struct dsp_region){
+		.thread = first.thread, .first = first.index, .last = last.index, .end = last,
+		.intruder = intruder,
+		.var = e1->target == e2->target ? e1->target : SYM_NONE,
+	};
+	locks_of(m->t, &n.region);
+	vec_push(c, n);
+}
+
+static bool same_var(const struct sym_event *a, const struct sym_event *b)
+{
+	return dsp_is_memory(a) && dsp_is_memory(b) && a->target == b->target;
+}
+
+static uint32_t last_near(const struct sym_trace *t, struct sched_ref r)
+{
+	size_t n = t->threads[r.thread].nevents;
+
+	return (uint32_t)(n - r.index < NEAR ? n : r.index + NEAR);
+}
+
+/* The failing schedule has a < b, the alternate b < a: who was cut in two? */
+static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
+		     candidates *c)
+{
+	const struct sym_event *ea = dsp_event_at(m->t, a), *eb = dsp_event_at(m->t, b);
+
+	if (a.thread == b.thread || !same_var(ea, eb))
+		return;
+	/* b is the end of a region that began before a */
+	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
+		struct sched_ref r = { b.thread, i };
+
+		if (same_var(dsp_event_at(m->t, r), ea) &&
+		    dsp_at(m, DSP_FAILING, r) < dsp_at(m, DSP_FAILING, a)) {
+			add(m, c, r, a, b);
+			break;
+		}
+	}
+	/* a is the beginning of a region that ended after b */
+	for (uint32_t i = a.index + 1; i < last_near(m->t, a); i++) {
+		struct sched_ref r = { a.thread, i };
+		size_t at = dsp_at(m, DSP_FAILING, r);
+
+		if (at != DSP_NEVER && same_var(dsp_event_at(m->t, r), eb) &&
+		    at > dsp_at(m, DSP_FAILING, b)) {
+			add(m, c, a, b, r);
+			break;
+		}
+	}
+}
+
+/* Several variables: A's e1 < B's f1 and B's f2 < A's e2 are both needed. */
+static void split_by_two(const struct dsp_map *m, const struct dsp_pair *in,
+			 const struct dsp_pair *out, candidates *c)
+{
+	const struct sym_event *e1 = dsp_event_at(m->t, in->before);
+	const struct sym_event *f1 = dsp_event_at(m->t, in->after);
+	const struct sym_event *f2 = dsp_event_at(m->t, out->before);
+	const struct sym_event *e2 = dsp_event_at(m->t, out->after);
+
+	if (!in->inverted && !out->inverted)
+		return;
+	if (in->before.thread != out->after.thread || in->after.thread != out->before.thread ||
+	    in->before.thread == in->after.thread || e1->index >= e2->index)
+		return;
+	if (same_var(e1, f1) && (dsp_is_write(e1) || dsp_is_write(f1)) &&
+	    same_var(f2, e2) && (dsp_is_write(f2) || dsp_is_write(e2)))
+		add(m, c, in->before, in->after, out->after);
+}
+
+/*
+ * Several variables, and only one order among them is in the root cause because
+ * the path itself demands the other: B looked at one of A's writes, and what it
+ * saw there decided that, or how, it looks at the second variable.
+ */
+static void split_by_look(const struct dsp_map *m, const dsp_pairs *pairs,
+			  const struct dsp_pair *p, candidates *c)
+{
+	const struct sym_trace *t = m->t;
+	struct sched_ref f2 = p->before, e2 = p->after;
+	bool turned = false;
+
+	/* Any of the writes that the look came before may be the one turned round. */
+	for (size_t i = 0; i < pairs->n; i++)
+		turned |= pairs->v[i].inverted && dsp_same(pairs->v[i].before, f2);
+	if (!turned || f2.thread == e2.thread || !dsp_is_write(dsp_event_at(t, e2)) ||
+	    !same_var(dsp_event_at(t, f2), dsp_event_at(t, e2)))
+		return;
+	for (uint32_t i = f2.index; i-- > 0 && f2.index - i < NEAR;) {
+		struct sched_ref f1 = { f2.thread, i };
+		const struct dsp_flow *flow = dsp_flow_into(m, DSP_FAILING, f1);
+
+		if (!flow || flow->initial || flow->write.thread != e2.thread ||
+		    flow->write.index >= e2.index || !decides(t, dsp_event_at(t, f1)))
+			continue;
+		add(m, c, flow->write, f2, e2);
+		return;
+	}
+}
+
+/* The same, when the alternate moves B's first look before A's first write. */
+static void split_by_next(const struct dsp_map *m, const struct dsp_pair *p, candidates *c)
+{
+	const struct sym_trace *t = m->t;
+	struct sched_ref e1 = p->before, f1 = p->after;
+	const struct dsp_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
+
+	if (!flow || flow->initial || e1.thread == f1.thread ||
+	    flow->write.thread != e1.thread || flow->write.index != e1.index)
+		return;
+	for (uint32_t i = e1.index + 1; i < last_near(t, e1); i++) {
+		struct sched_ref e2 = { e1.thread, i };
+
+		if (!dsp_is_write(dsp_event_at(t, e2)))
+			continue;
+		for (uint32_t k = f1.index + 1; k < last_near(t, f1); k++) {
+			struct sched_ref f2 = { f1.thread, k };
+
+			if (same_var(dsp_event_at(t, f2), dsp_event_at(t, e2)) &&
+			    dsp_at(m, DSP_FAILING, f2) < dsp_at(m, DSP_FAILING, e2) &&
+			    decides(t, dsp_event_at(t, f1))) {
+				add(m, c, e1, f2, e2);
+				return;
+			}
+		}
+	}
+}
+
+static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
+			       expr_get(t->pool, e->symbol) : NULL;
+
+	return x && x->op == EX_SYMBOL && mentions(t, t->failure.condition, x->value);
+}
+
+/* The other variable that decides the failure besides what f1 read: its read next to f1. */
+static bool compared_with(const struct dsp_map *m, struct sched_ref f1, struct sched_ref *f2)
+{
+	const struct sym_thread *th = &m->t->threads[f1.thread];
+	uint32_t from = f1.index > NEAR ? f1.index - NEAR : 0;
+
+	for (uint32_t i = last_near(m->t, f1); i-- > from;) {
+		const struct sym_event *e = &th->events[i];
+
+		*f2 = (struct sched_ref){ f1.thread, i };
+		if (e->target != th->events[f1.index].target && failure_reads(m->t, e) &&
+		    dsp_at(m, DSP_FAILING, *f2) != DSP_NEVER)
+			return true;
+	}
+	return false;
+}
+
+/* In another round, or another thread, that does what e1 does: the write of var after it. */
+static bool find_like(const struct sym_trace *t, const struct sym_event *e1, uint32_t var,
+		      struct sched_ref *like)
+{
+	for (uint32_t th = 0; e1->pc && th < t->nthreads; th++) {
+		const struct sym_thread *x = &t->threads[th];
+		uint32_t since = SYM_NONE;
+
+		for (uint32_t i = 0; i < x->nevents; i++) {
+			if (x->events[i].pc == e1->pc)
+				since = i;
+			else if (since != SYM_NONE && i - since < NEAR &&
+				 dsp_is_write(&x->events[i]) && x->events[i].target == var) {
+				*like = (struct sched_ref){ th, i };
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/*
+ * The failure depends on two variables, and the one who changes both had changed
+ * only the first: the run ended before the second. Had it been read before that
+ * change, too, they would have fitted.
+ */
+static void split_unfinished(const struct dsp_map *m, const struct dsp_pair *p, candidates *c)
+{
+	const struct sym_trace *t = m->t;
+	struct sched_ref e1 = p->before, f1 = p->after, f2, like;
+	const struct dsp_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
+	struct candidate n = { .evidence = COMPARED };
+
+	if (!flow || flow->initial || !dsp_same(flow->write, e1) || e1.thread == f1.thread ||
+	    t->failure.condition == EXPR_NONE || t->failure.thread != f1.thread ||
+	    (!failure_reads(t, dsp_event_at(t, f1)) && !decides(t, dsp_event_at(t, f1))) ||
+	    !compared_with(m, f1, &f2))
+		return;
+	flow = dsp_flow_into(m, DSP_FAILING, f2);
+	/* Seen from before that change, or from the same thread on its way behind it. */
+	bool later = flow && !flow->initial &&
+		     dsp_at(m, DSP_FAILING, flow->write) > dsp_at(m, DSP_FAILING, e1);
+	if (!flow || (later && flow->write.thread != e1.thread))
+		return;
+	n.region = (struct dsp_region){ .var = SYM_NONE };
+	if (!later && find_like(t, dsp_event_at(t, e1), dsp_event_at(t, f2)->target, &like)) {
+		n.region.thread = e1.thread;
+		n.region.first = e1.index;
+		n.region.last = SYM_NONE;
+		n.region.end = like;
+		n.region.intruder = f2;
+		n.evidence = SPLIT;
+	} else {
+		n.region.thread = f1.thread;
+		n.region.first = f1.index < f2.index ? f1.index : f2.index;
+		n.region.last = f1.index < f2.index ? f2.index : f1.index;
+		n.region.end = (struct sched_ref){ f1.thread, n.region.last };
+		n.region.intruder = later ? flow->write : e1;
+		n.region.compared = true;
+	}
+	locks_of(t, &n.region);
+	vec_push(c, n);
+}
+
+void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regions *out)
+{
+	candidates c = { 0 };
+	enum evidence best = NOTHING;
+	size_t npairs = pairs->n < MAX_PAIRS ? pairs->n : MAX_PAIRS;
+
+	for (size_t i = 0; i < npairs; i++)
+		if (pairs->v[i].inverted)
+			split_by(m, pairs->v[i].before, pairs->v[i].after, &c);
+	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
+		for (size_t k = 0; k < npairs; k++)
+			if (i != k)
+				split_by_two(m, &pairs->v[i], &pairs->v[k], &c);
+	for (size_t i = 0, n = c.n; !n && i < npairs; i++) {
+		split_by_look(m, pairs, &pairs->v[i], &c);
+		split_by_next(m, &pairs->v[i], &c);
+	}
+	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
+		split_unfinished(m, &pairs->v[i], &c);
+	for (size_t i = 0; i < c.n; i++)
+		if (c.v[i].evidence > best)
+			best = c.v[i].evidence;
+	for (size_t i = 0; i < c.n && out->n < MAX_REGIONS; i++)
+		if (c.v[i].evidence == best)
+			vec_push(out, c.v[i].region);
+	vec_free(&c);
+}

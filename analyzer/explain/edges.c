@@ -1,0 +1,411 @@
+#include "analyzer/explain/edges.h"
+
+#include <string.h>
+
+#define MAX_HELD 32
+
+/* What is known about one variable while going through the order. */
+struct access {
+	bool relevant;
+	bool written;
+	struct sched_ref write;
+	VEC(struct sched_ref) reads; /* since that write, the last one of each thread */
+};
+
+struct work {
+	const struct sym_trace *t;
+	const struct sched_order *order;
+	size_t until;
+	size_t **place;          /* [thread][index] -> place in the order, SIZE_MAX: not in it */
+	struct access *vars;
+	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
+	struct edges *out;
+};
+
+static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
+{
+	return &t->threads[r.thread].events[r.index];
+}
+
+static size_t place_of_event(const struct work *w, struct sched_ref r)
+{
+	return w->place[r.thread][r.index];
+}
+
+static void index_order(struct work *w)
+{
+	w->place = xcalloc(w->t->nthreads, sizeof *w->place);
+	for (size_t i = 0; i < w->t->nthreads; i++) {
+		size_t n = w->t->threads[i].nevents;
+
+		w->place[i] = xcalloc(n + 1, sizeof **w->place);
+		memset(w->place[i], 0xff, n * sizeof **w->place);
+	}
+	/* Acquisitions that block for ever are in no order: they come last. */
+	for (size_t i = 0; w->order->fails && i < w->t->failure.nblocked; i++)
+		w->place[w->t->failure.blocked[i].thread][w->t->failure.blocked[i].event] = w->until;
+	for (size_t i = 0; i < w->until; i++)
+		w->place[w->order->refs[i].thread][w->order->refs[i].index] = i;
+}
+
+/* ---- locks ---- */
+
+struct held {
+	uint32_t object, event;
+};
+
+static bool acquires(const struct sym_event *e)
+{
+	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
+	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result);
+}
+
+/* The lock sections an event lies in. */
+static size_t locks_held(const struct sym_trace *t, struct sched_ref r, struct held *out)
+{
+	const struct sym_thread *th = &t->threads[r.thread];
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r.index; i++) {
+		const struct sym_event *e = &th->events[i];
+
+		if (acquires(e) && n < MAX_HELD)
+			out[n++] = (struct held){ e->target, i };
+		for (size_t k = n; e->op == SYM_UNLOCK && k > 0; k--)
+			if (out[k - 1].object == e->target) {
+				memmove(&out[k - 1], &out[k], (n - k) * sizeof *out);
+				n--;
+				break;
+			}
+	}
+	return n;
+}
+
+static bool holds(const struct held *h, size_t n, uint32_t object)
+{
+	for (size_t i = 0; i < n; i++)
+		if (h[i].object == object)
+			return true;
+	return false;
+}
+
+/* The last time thread gives `object` back before this place of the order, or SYM_NONE. */
+static uint32_t last_release(const struct work *w, uint32_t thread, uint32_t object, size_t place)
+{
+	const struct sym_thread *th = &w->t->threads[thread];
+	uint32_t release = SYM_NONE;
+
+	for (uint32_t i = 0; i < th->nevents; i++)
+		if (th->events[i].op == SYM_UNLOCK && th->events[i].target == object &&
+		    w->place[thread][i] < place)
+			release = i;
+	return release;
+}
+
+/* ---- collecting ---- */
+
+static void push(struct work *w, struct sched_ref before, struct sched_ref after)
+{
+	size_t a = place_of_event(w, before), b = place_of_event(w, after);
+
+	if (before.thread == after.thread || a == SIZE_MAX || b == SIZE_MAX || a >= b)
+		return;
+	for (size_t i = 0; i < w->out->v.n; i++) {
+		const struct sched_edge *e = &w->out->v.v[i];
+
+		if (e->before.thread == before.thread && e->after.thread == after.thread &&
+		    e->before.index >= before.index && e->after.index <= after.index)
+			return; /* implied */
+	}
+	vec_push(&w->out->v, (struct sched_edge){ before, after });
+}
+
+/*
+ * A thread that waits in a section holds what others may need to come to
+ * the event it waits for. So whoever was in a section of the same lock before
+ * must have left it before this one is entered; and an edge between two
+ * sections of one lock is that, no more. True: the edge is such a one.
+ */
+static bool order_sections(struct work *w, struct sched_ref before, struct held h, uint32_t thread)
+{
+	struct held mine[MAX_HELD];
+	struct sched_ref enter = { thread, h.event };
+	bool hoisted = false;
+
+	for (uint32_t i = 0; i < w->t->nthreads; i++) {
+		struct sched_ref leave = { i, last_release(w, i, h.object, place_of_event(w, enter)) };
+
+		if (i == thread)
+			continue;
+		/* In an alternate the thread that failed inside gets out; there is no record of that. */
+		if (i == before.thread && (leave.index == SYM_NONE || leave.index < before.index) &&
+		    holds(mine, locks_held(w->t, before, mine), h.object))
+			leave = before;
+		if (leave.index == SYM_NONE)
+			continue;
+		push(w, leave, enter);
+		hoisted |= i == before.thread && leave.index >= before.index;
+	}
+	return hoisted;
+}
+
+static void add(struct work *w, struct sched_ref before, struct sched_ref after)
+{
+	struct held h[MAX_HELD];
+	size_t n = locks_held(w->t, after, h);
+	bool hoisted = false;
+
+	for (size_t i = 0; i < n; i++)
+		hoisted |= order_sections(w, before, h[i], after.thread);
+	if (!hoisted)
+		push(w, before, after);
+}
+
+static void note_read(struct access *x, struct sched_ref r)
+{
+	for (size_t i = 0; i < x->reads.n; i++)
+		if (x->reads.v[i].thread == r.thread) {
+			x->reads.v[i] = r;
+			return;
+		}
+	vec_push(&x->reads, r);
+}
+
+static void access(struct work *w, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(w->t, r);
+	bool reads = e->op == SYM_READ || e->op == SYM_RMW;
+	bool writes = e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
+
+	if ((!reads && !writes) || e->target >= w->t->nvars || !w->vars[e->target].relevant)
+		return;
+	struct access *x = &w->vars[e->target];
+	if (x->written && (reads || !x->reads.n))
+		add(w, x->write, r);
+	for (size_t i = 0; writes && i < x->reads.n; i++)
+		add(w, x->reads.v[i], r);
+	if (writes) {
+		x->written = true;
+		x->write = r;
+		x->reads.n = 0;
+	} else {
+		note_read(x, r);
+	}
+}
+
+/*
+ * Who comes last to a barrier is told so, and may be the one to do what has to be done once.
+ * When the first one leaves, those that have arrived are the round.
+ */
+static void barrier(struct work *w, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(w->t, r);
+	size_t kept = 0, n = w->arrived.n;
+
+	if (e->op == SYM_BARRIER_ENTER)
+		vec_push(&w->arrived, r);
+	if (e->op != SYM_BARRIER_LEAVE || e->link == SYM_NONE)
+		return;
+	struct sched_ref enter = { r.thread, e->link }, last = enter;
+	bool closes = false;
+	for (size_t i = 0; i < n; i++) {
+		struct sched_ref x = w->arrived.v[i];
+
+		closes |= x.thread == enter.thread && x.index == enter.index;
+		if (event_at(w->t, x)->target == e->target)
+			last = x;
+	}
+	for (size_t i = 0; i < n && closes; i++) {
+		struct sched_ref x = w->arrived.v[i];
+
+		if (event_at(w->t, x)->target == e->target)
+			push(w, x, last);
+		else
+			w->arrived.v[kept++] = x;
+	}
+	if (closes)
+		w->arrived.n = kept;
+}
+
+static void mark(struct work *w, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(w->t, r);
+
+	if ((e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW) && e->target < w->t->nvars)
+		w->vars[e->target].relevant = true;
+}
+
+static void note_symbol(void *needed, uint64_t symbol)
+{
+	((bool *)needed)[symbol] = true;
+}
+
+struct question {
+	const bool *needed;
+	bool yes;
+};
+
+static void ask(void *question, uint64_t symbol)
+{
+	struct question *q = question;
+
+	q->yes |= q->needed[symbol];
+}
+
+/* Everything the threads that matter branched on: they must come the same way. */
+static void note_paths(struct work *w, const struct sched_answer *a, bool *needed)
+{
+	const struct sym_trace *t = w->t;
+
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		bool matters = i == t->failure.thread;
+
+		for (size_t k = 0; k < a->ncause; k++)
+			matters |= a->cause[k].before.thread == i || a->cause[k].after.thread == i;
+		for (size_t k = 0; matters && k < t->threads[i].nconds; k++)
+			expr_symbols(t->pool, t->threads[i].conds[k].cond, note_symbol, needed);
+	}
+}
+
+/* What the failure and the way there are computed from has a say in every order. */
+static void mark_conditions(struct work *w, const struct sched_answer *a)
+{
+	const struct sym_trace *t = w->t;
+	bool *needed = xcalloc(expr_symbol_count(t->pool) + 1, sizeof *needed);
+
+	if (t->failure.condition != EXPR_NONE)
+		expr_symbols(t->pool, t->failure.condition, note_symbol, needed);
+	note_paths(w, a, needed);
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		for (uint32_t k = 0; k < t->threads[i].nevents; k++) {
+			const struct sym_event *e = &t->threads[i].events[k];
+			struct question q = { needed, false };
+
+			if ((e->op == SYM_READ || e->op == SYM_RMW) && e->symbol != EXPR_NONE)
+				expr_symbols(t->pool, e->symbol, ask, &q);
+			if (q.yes)
+				mark(w, (struct sched_ref){ i, k });
+		}
+	free(needed);
+}
+
+static void mark_variables(struct work *w, const struct sched_answer *a, const struct dsp *d)
+{
+	mark_conditions(w, a);
+	for (size_t i = 0; i < a->ncause; i++) {
+		mark(w, a->cause[i].before);
+		mark(w, a->cause[i].after);
+	}
+	for (int side = 0; d && side < DSP_SIDES; side++)
+		for (size_t i = 0; i < d->side[side].nevents; i++)
+			mark(w, d->side[side].events[i].ref);
+}
+
+static void add_cause(struct work *w, const struct sched_answer *a)
+{
+	for (size_t i = 0; i < a->ncause; i++) {
+		struct sched_edge e = a->cause[i];
+
+		if (place_of_event(w, e.after) < place_of_event(w, e.before))
+			e = (struct sched_edge){ e.after, e.before };
+		add(w, e.before, e.after);
+	}
+}
+
+/* Who blocks for ever comes when what it wants is taken. */
+static void add_waits(struct work *w, const struct dsp *d)
+{
+	for (size_t i = 0; d && w->order->fails && i < d->nwaits; i++)
+		add(w, d->waits[i].holds, d->waits[i].wants);
+}
+
+/* Later edges can make earlier ones superfluous. */
+static void drop_implied(struct edges *out)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < out->v.n; i++) {
+		const struct sched_edge x = out->v.v[i];
+		bool implied = false;
+
+		for (size_t k = i + 1; k < out->v.n && !implied; k++) {
+			const struct sched_edge *y = &out->v.v[k];
+
+			implied = y->before.thread == x.before.thread &&
+				  y->after.thread == x.after.thread &&
+				  y->before.index >= x.before.index && y->after.index <= x.after.index;
+		}
+		if (!implied)
+			out->v.v[kept++] = x;
+	}
+	out->v.n = kept;
+}
+
+void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,
+		       const struct sched_order *order, size_t until, size_t max, struct edges *out)
+{
+	struct work w = { .t = t, .order = order, .until = until < order->n ? until : order->n,
+			  .out = out };
+
+	w.vars = xcalloc(t->nvars + 1, sizeof *w.vars);
+	index_order(&w);
+	mark_variables(&w, a, d);
+	add_cause(&w, a);
+	add_waits(&w, d);
+	for (size_t i = 0; i < w.until; i++) {
+		access(&w, order->refs[i]);
+		barrier(&w, order->refs[i]);
+	}
+	vec_free(&w.arrived);
+	drop_implied(out);
+	if (out->v.n > max) {
+		memmove(out->v.v, out->v.v + (out->v.n - max), max * sizeof *out->v.v);
+		out->v.n = max;
+	}
+	for (size_t i = 0; i < t->nvars; i++)
+		vec_free(&w.vars[i].reads);
+	for (size_t i = 0; i < t->nthreads; i++)
+		free(w.place[i]);
+	free(w.place);
+	free(w.vars);
+}
+
+struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,
+			     size_t until, edges_usable_fn usable, void *arg)
+{
+	struct sched_ref *last = xcalloc(t->nthreads + 1, sizeof *last);
+
+	for (size_t i = 0; i < t->nthreads; i++)
+		last[i].index = SYM_NONE;
+	for (size_t i = 0; i < order->n && i < until; i++) {
+		const struct sym_event *e = event_at(t, order->refs[i]);
+
+		if ((e->op != SYM_FAIL || e->pc) && usable(arg, e))
+			last[order->refs[i].thread] = order->refs[i];
+	}
+	return last;
+}
+
+size_t edges_place(const struct sched_order *order, struct sched_ref r)
+{
+	size_t i = 0;
+
+	while (i < order->n && (order->refs[i].thread != r.thread || order->refs[i].index != r.index))
+		i++;
+	return i;
+}
+
+struct sched_ref edges_outside(const struct sym_trace *t, const struct sched_order *order,
+			       struct sched_ref r, size_t place)
+{
+	struct held h[MAX_HELD];
+	size_t n = locks_held(t, r, h);
+
+	for (size_t i = 0; i < n; i++) {
+		struct sched_ref enter = { r.thread, h[i].event };
+
+		if (edges_place(order, enter) > place)
+			return enter;
+	}
+	return r;
+}

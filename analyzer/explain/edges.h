@@ -1,0 +1,41 @@
+/*
+ * The edges that matter: what must be kept of an order so that a live run
+ * behaves like it where it counts.
+ */
+#ifndef CSCHED_EXPLAIN_EDGES_H
+#define CSCHED_EXPLAIN_EDGES_H
+
+#include "analyzer/dsp/dsp.h"
+#include "common/vec.h"
+
+struct edges {
+	VEC(struct sched_edge) v;
+};
+
+/*
+ * The root cause's pairs as the order has them, the order of all conflicting
+ * accesses to the variables of the projection, and the order of the lock sections
+ * a waiting thread might be in; nothing that the others imply. At most max, those
+ * nearest to the failure. until: how many events of the order are to be kept.
+ */
+void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,
+		       const struct sched_order *order, size_t until, size_t max, struct edges *out);
+
+/*
+ * Where to hold the thread of r so that r comes late: before the outermost lock section
+ * around it that was entered behind this place of the order.
+ */
+struct sched_ref edges_outside(const struct sym_trace *t, const struct sched_order *order,
+			       struct sched_ref r, size_t place);
+/* Where it is in the order; order->n: not in it. */
+size_t edges_place(const struct sched_order *order, struct sched_ref r);
+
+/*
+ * The last event of each thread among the first `until` of an order, of those that are
+ * usable; index SYM_NONE: none. Caller frees.
+ */
+typedef bool (*edges_usable_fn)(void *arg, const struct sym_event *e);
+struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,
+			     size_t until, edges_usable_fn usable, void *arg);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * The pipeline: everything that is known about a recorded failure.
+ *
+ * A phase without an answer is not an error: it leaves a gap with its reason,
+ * and what the phases before it found stays. Errors are for traces that cannot
+ * be read or machines that cannot go on.
+ */
+#ifndef CSCHED_EXPLAIN_H
+#define CSCHED_EXPLAIN_H
+
+#include "analyzer/dsp/dsp.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/report/report.h"
+#include "analyzer/symtrace/extract.h"
+
+struct explain_options {
+	uint64_t window;     /* events of the first window; 0: choose */
+	double timeout;      /* seconds for everything; 0: none */
+	uint32_t alternates;
+	enum sched_model model;
+	/* True stops the work. part < 0: unknown. May be NULL. */
+	bool (*progress)(void *arg, const char *phase, double part);
+	void *progress_arg;
+};
+
+struct explanation {
+	struct trc *t;
+	struct img_set *images;
+	struct mach_run *run;
+	struct mach_result followed;
+	enum sched_model model;       /* what the answer was found under */
+	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
+	struct ext_result *extracted; /* NULL: the run could not be followed */
+	struct sched_answer *answer;  /* NULL: no symbolic trace */
+	struct dsp *dsp;
+	struct report_validation failing_proof, alternate_proof;
+	char *failing_why, *alternate_why; /* owned texts of the proofs */
+	VEC(struct report_phase) phases;
+	VEC(struct report_gap) gaps;
+	VEC(char *) texts;            /* of gaps */
+};
+
+void explain_options_init(struct explain_options *o);
+
+/* Opens a trace with its images and machine, and follows it to its end. */
+err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out);
+/* Its symbolic trace, for the window asked for. Needs a followed run. */
+err_t explain_extract(struct explanation *e, const struct explain_options *o);
+/* The rest: schedule, root cause, alternate, projection, validation. */
+err_t explain_solve(struct explanation *e, const struct explain_options *o);
+void explanation_free(struct explanation *e);
+
+/* A gap, with its reason (copied). */
+void explain_gap(struct explanation *e, const char *phase, const char *why);
+
+/* validate.c */
+/* Has the machine do this order; *why is an owned text that the proof points to. */
+err_t explain_execute(struct explanation *e, const struct sched_order *order,
+		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
+		      char **why);
+/* Executes the failing schedule. */
+err_t explain_validate_failing(struct explanation *e);
+/* Executes the alternates until one passes the failure; that one becomes the first. */
+err_t explain_validate_alternates(struct explanation *e);
+
+/*
+ * later.c: nothing that was recorded avoids the failure, but a thread had not ended. True when it
+ * does not fail once the others go on before this event of the failing thread: executed.
+ */
+bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
+
+/*
+ * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for
+ * enforcement on the real program. An alternate can be enforced in several ways, counted
+ * from 0, the likeliest first; ERR_NOANSWER behind the last.
+ */
+err_t explain_write_failing(struct explanation *e, FILE *f);
+err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f);
+/* The file beside the trace that holds it; malloc'd. */
+char *explain_schedule_name(const char *trace, bool alternate, unsigned way);
+#define EXPLAIN_MAX_WAYS 8
+
+#endif

@@ -1,0 +1,419 @@
+#include "analyzer/explain/explain.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Small windows are solved in a blink; most bugs lie close to their failure. */
+#define FIRST_WINDOW 2000
+#define LAST_WINDOW 200000
+/* Events of a thread before the root cause that should be seen. */
+#define HISTORY 8
+/* Branches that are turned and executed before giving up on leaving the recorded path. */
+#define MOST_TURNS 8
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void explain_options_init(struct explain_options *o)
+{
+	*o = (struct explain_options){ .alternates = 1, .model = SCHED_SC };
+}
+
+void explain_gap(struct explanation *e, const char *phase, const char *why)
+{
+	char *text = xstrdup(why);
+
+	vec_push(&e->texts, text);
+	vec_push(&e->gaps, (struct report_gap){ phase, text });
+}
+
+static void phase_done(struct explanation *e, const char *name, double since)
+{
+	for (size_t i = 0; i < e->phases.n; i++)
+		if (!strcmp(e->phases.v[i].name, name)) {
+			e->phases.v[i].seconds += now() - since;
+			return;
+		}
+	vec_push(&e->phases, (struct report_phase){ name, now() - since });
+}
+
+static bool machine_progress(void *arg, uint64_t insns, double part)
+{
+	const struct explain_options *o = arg;
+
+	(void)insns;
+	return o->progress && o->progress(o->progress_arg, "following the run", part);
+}
+
+static err_t open_all(struct explanation *e, const char *path, const struct explain_options *o)
+{
+	struct mach_options m = { .keep_checkpoints = true, .timeout = o->timeout,
+				  .progress = machine_progress,
+				  .progress_arg = (void *)o };
+
+	TRY(trc_open(path, 0, &e->t));
+	e->images = img_set_new();
+	if (!e->t->memory || !e->t->frags)
+		return err_new(ERR_NOANSWER,
+			       "%s holds sync events only: it was recorded with mode=sync or "
+			       "recording ended before it began; record again with mode=path", path);
+	return mach_open(e->t, e->images, &m, &e->run);
+}
+
+err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out)
+{
+	struct explanation *e = xcalloc(1, sizeof *e);
+	double since = now();
+	err_t bad;
+
+	e->deadline = o->timeout > 0 ? since + o->timeout : 0;
+	bad = open_all(e, path, o);
+
+	if (!bad)
+		bad = mach_follow(e->run, &e->followed);
+	if (bad) {
+		explanation_free(e);
+		return bad;
+	}
+	phase_done(e, "machine", since);
+	*out = e;
+	return NULL;
+}
+
+static bool out_of_time(const struct explanation *e)
+{
+	return e->deadline > 0 && now() >= e->deadline;
+}
+
+struct extraction {
+	struct explanation *e;
+	const struct explain_options *o;
+};
+
+static bool extract_progress(void *arg, const char *phase, double part)
+{
+	const struct extraction *x = arg;
+
+	return out_of_time(x->e) || (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
+}
+
+err_t explain_extract(struct explanation *e, const struct explain_options *o)
+{
+	struct extraction stops = { e, o };
+	struct ext_options x = { .window = o->window, .progress = extract_progress,
+				 .progress_arg = &stops };
+	double since = now();
+
+	ext_result_free(e->extracted);
+	e->extracted = NULL;
+	err_t bad = ext_extract(e->t, e->images, e->run, &x, &e->extracted);
+	if (bad)
+		return out_of_time(e) ? err_wrap(bad, "--timeout is over") : bad;
+	phase_done(e, "symbolic traces", since);
+	return NULL;
+}
+
+static bool schedule_progress(void *arg, const char *phase, double part)
+{
+	const struct explain_options *o = arg;
+
+	return o->progress && o->progress(o->progress_arg, phase, part);
+}
+
+static err_t solve_window(struct explanation *e, const struct explain_options *o)
+{
+	struct sched_options s;
+
+	sched_options_init(&s);
+	s.model = e->model;
+	/* 0 would be no limit. */
+	s.timeout = e->deadline > 0 ? (out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
+	s.alternates = o->alternates;
+	s.progress = schedule_progress;
+	s.progress_arg = (void *)o;
+	sched_answer_free(e->answer);
+	e->answer = NULL;
+	return sched_solve(e->extracted->trace, &s, &e->answer);
+}
+
+/* That nothing avoids the failure is proved only when the window holds the whole run. */
+static bool answered(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	return a->found && (a->nalternates > 0 || (a->deterministic && e->extracted->from == 0));
+}
+
+/* Too small a window shows neither cause nor alternate: take a larger one and look again. */
+static err_t solve_growing(struct explanation *e, struct explain_options *o)
+{
+	bool chosen = o->window != 0;
+
+	if (!chosen)
+		o->window = FIRST_WINDOW;
+	for (;;) {
+		if (!e->extracted)
+			TRY(explain_extract(e, o));
+		TRY(solve_window(e, o));
+		bool whole = e->extracted->from == 0;
+		if (answered(e) || e->answer->timed_out || whole || chosen ||
+		    o->window >= LAST_WINDOW || out_of_time(e))
+			return NULL;
+		o->window *= 4;
+		ext_result_free(e->extracted);
+		e->extracted = NULL;
+	}
+}
+
+/* The window cuts off what a thread of the root cause did just before. */
+static bool cut_short(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	for (size_t i = 0; e->extracted->from && i < 2 * a->ncause; i++) {
+		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
+
+		if (r.index < HISTORY && e->extracted->trace->threads[r.thread].events[0].op != SYM_START)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What fix fits shows in what the threads of the root cause did before it. A
+ * larger window is worth a look, but a worse answer is not.
+ */
+static err_t look_further_back(struct explanation *e, struct explain_options *o)
+{
+	uint64_t window = o->window;
+
+	for (int i = 0; i < 2 && window < LAST_WINDOW && cut_short(e) && !out_of_time(e); i++) {
+		struct ext_result *extracted = e->extracted;
+		struct sched_answer *answer = e->answer;
+
+		e->extracted = NULL;
+		e->answer = NULL;
+		o->window = window *= 4;
+		err_t bad = explain_extract(e, o);
+		if (!bad)
+			bad = solve_window(e, o);
+		if (bad || !e->answer->nalternates || !e->answer->ncause ||
+		    (answer->cause_minimal && !e->answer->cause_minimal)) {
+			struct ext_result *worse = e->extracted;
+
+			sched_answer_free(e->answer);
+			ext_result_free(worse);
+			e->extracted = extracted;
+			e->answer = answer;
+			return bad;
+		}
+		sched_answer_free(answer);
+		ext_result_free(extracted);
+	}
+	return NULL;
+}
+
+/* A thread that had not ended when the failing one failed: its future is not recorded. */
+static const struct sym_thread *unended(const struct sym_trace *t)
+{
+	for (size_t i = 0; i < t->nthreads; i++) {
+		const struct sym_thread *th = &t->threads[i];
+
+		if (i != t->failure.thread && th->nevents && th->events[th->nevents - 1].op != SYM_EXIT)
+			return th;
+	}
+	return NULL;
+}
+
+/* Nothing recorded avoids it; `alive` had not ended. */
+static void note_later(struct explanation *e, const char *alive)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	struct sched_ref at;
+	char *why;
+
+	if (explain_waiting_helps(e, &at)) {
+		char *where = dsp_where(t, at);
+
+		why = xasprintf("no order of what was recorded avoids the failure, but %s had not ended "
+				"when it happened: when the other threads go on before %s comes to %s, it "
+				"does not fail (the machine executed that)",
+				alive, t->threads[at.thread].id, where);
+		free(where);
+	} else {
+		why = xasprintf("no order of what was recorded avoids the failure; %s had not ended "
+				"when it happened, and what it would have done next is not known", alive);
+	}
+	explain_gap(e, "alternate", why);
+	free(why);
+}
+
+static void note_gaps(struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+	const struct sym_thread *alive = unended(e->extracted->trace);
+
+	/* A write that was still to come may be the very one that was missing. */
+	if (e->answer->deterministic && alive) {
+		e->answer->deterministic = false;
+		note_later(e, alive->id);
+		free(e->answer->why);
+		e->answer->why = NULL;
+	}
+
+	if (e->answer->deterministic && e->extracted->from) {
+		e->answer->deterministic = false;
+		explain_gap(e, "alternate", "nothing avoids the failure among the last shared events "
+			    "that were looked at; --window looks at more");
+	}
+	if (!a->found)
+		explain_gap(e, "failing schedule",
+			    a->why ? a->why : "no order of the events leads to the failure");
+	else if (a->why)
+		explain_gap(e, a->nalternates || a->deterministic ? "schedule" : "alternate", a->why);
+}
+
+/*
+ * A load that saw what no order gives it may have overtaken a store. Where the
+ * failure turns out to need that (delays), the answer stands; where not, or
+ * when nothing is found, it is sought in order first.
+ */
+static err_t solve_with_buffers(struct explanation *e, struct explain_options *o)
+{
+	const struct mach_forced *forced;
+	bool first = o->model == SCHED_TSO || mach_forced(e->run, &forced) > 0;
+	uint64_t window = o->window;
+
+	if (!first) {
+		TRY(solve_growing(e, o));
+		if (e->answer->found || e->answer->timed_out || out_of_time(e))
+			return NULL;
+		ext_result_free(e->extracted);
+		e->extracted = NULL;
+		o->window = window;
+	}
+	e->model = SCHED_TSO;
+	TRY(solve_growing(e, o));
+	if (e->answer->found && (e->answer->ndelays || o->model == SCHED_TSO || !first))
+		return NULL;
+	if (!first || o->model == SCHED_TSO || out_of_time(e))
+		return NULL;
+	e->model = SCHED_SC;
+	ext_result_free(e->extracted);
+	e->extracted = NULL;
+	o->window = window;
+	return solve_growing(e, o);
+}
+
+/* What only store buffers explain is said, and the machine has none to show it with. */
+static void note_buffers(struct explanation *e)
+{
+	static const char none[] = "the machine executes no store buffers";
+	struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
+	struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
+
+	if (e->model != SCHED_TSO || !e->answer->ndelays)
+		return;
+	sym_add_assumption(e->extracted->trace,
+			   "Only explainable with store buffering (TSO): with every store seen before "
+			   "the thread's next load this failure is impossible along the recorded paths.");
+	if (!failing->agreed)
+		*failing = (struct report_proof){ .why = none };
+	if (!alternate->agreed)
+		*alternate = (struct report_proof){ .why = none };
+}
+
+static bool alternate_confirmed(const struct explanation *e)
+{
+	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+}
+
+/* The branch that the alternate turned did not help: it is not to be turned again. */
+static void make_firm(struct explanation *e, struct sched_ref left)
+{
+	struct sym_thread *t = &e->extracted->trace->threads[left.thread];
+	uint32_t after = t->conds[left.index].after;
+
+	for (size_t i = 0; i < t->nconds; i++)
+		if (t->conds[i].after == after)
+			t->conds[i].firm = true;
+}
+
+/*
+ * An alternate that leaves the recorded path may fail behind that all the same:
+ * only its execution tells. Then the next branch is turned. When none helps,
+ * the first answer stands, unconfirmed.
+ */
+static err_t turn_others(struct explanation *e, const struct explain_options *o)
+{
+	struct sched_answer *first = NULL;
+	err_t bad = NULL;
+
+	for (int i = 0; i < MOST_TURNS && !bad && !alternate_confirmed(e) &&
+	     e->answer->nalternates && e->answer->alternates[0].path_differs &&
+	     e->answer->alternates[0].left.thread != SYM_NONE && !out_of_time(e); i++) {
+		make_firm(e, e->answer->alternates[0].left);
+		if (!first) {
+			first = e->answer;
+			e->answer = NULL;
+		}
+		bad = solve_window(e, o);
+		if (!bad)
+			bad = explain_validate_alternates(e);
+	}
+	if (!first)
+		return bad;
+	if (bad || !alternate_confirmed(e)) {
+		sched_answer_free(e->answer);
+		e->answer = first;
+		err_free(bad);
+		return explain_validate_alternates(e);
+	}
+	sched_answer_free(first);
+	return NULL;
+}
+
+err_t explain_solve(struct explanation *e, const struct explain_options *given)
+{
+	struct explain_options o = *given;
+
+	bool chosen = o.window != 0;
+	e->model = o.model;
+	TRY(solve_with_buffers(e, &o));
+	if (!chosen && answered(e))
+		TRY(look_further_back(e, &o));
+	double since = now();
+	TRY(explain_validate_failing(e));
+	TRY(explain_validate_alternates(e));
+	TRY(turn_others(e, &o));
+	note_buffers(e);
+	phase_done(e, "validation", since);
+	note_gaps(e);
+	return dsp_build(e->extracted->trace, e->answer, &e->dsp);
+}
+
+void explanation_free(struct explanation *e)
+{
+	if (!e)
+		return;
+	dsp_free(e->dsp);
+	sched_answer_free(e->answer);
+	ext_result_free(e->extracted);
+	mach_result_free(&e->followed);
+	mach_close(e->run);
+	img_set_free(e->images);
+	trc_close(e->t);
+	for (size_t i = 0; i < e->texts.n; i++)
+		free(e->texts.v[i]);
+	vec_free(&e->texts);
+	vec_free(&e->gaps);
+	vec_free(&e->phases);
+	free(e->failing_why);
+	free(e->alternate_why);
+	free(e);
+}

@@ -1,0 +1,358 @@
+/*
+ * The edges that matter, written so that the shim can enforce them on a live
+ * program: which thread waits at which execution of which instruction for what.
+ */
+#include "analyzer/explain/edges.h"
+#include "analyzer/explain/explain.h"
+#include "analyzer/hunt/schedule.h"
+#include "common/control_format.h"
+
+#include <string.h>
+
+#define MAX_HOLDS 64
+#define FORMS 2 /* of each alternate, see part_of() */
+
+static bool is_sync(enum sym_op op)
+{
+	return op >= SYM_LOCK && op <= SYM_ONCE_END;
+}
+
+static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
+{
+	return &t->threads[r.thread].events[r.index];
+}
+
+/*
+ * Which thread resolves a symbol is decided by who comes first: how often a thread
+ * passes a place in the dynamic linker differs from run to run.
+ */
+static bool is_linker(const struct img_module *m)
+{
+	return !strncmp(img_module_name(m), "ld-linux", 8);
+}
+
+/* The module's build-id goes along: another build needs another schedule. */
+static void note_build(struct schedule *s, const struct img_module *m)
+{
+	const char *name = img_module_name(m), *file = img_module_file(m);
+
+	for (size_t i = 0; i < s->builds.n; i++)
+		if (!strcmp(s->builds.v[i].module, name))
+			return;
+	char *id = file ? img_build_id_of_file(file) : NULL;
+	if (id && *id)
+		vec_push(&s->builds, (struct schedule_build){ xstrdup(name), id });
+	else
+		free(id);
+}
+
+/* The release inside pthread_cond_wait: it has no return of its own. */
+static bool is_wait_release(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_thread *th = &t->threads[r.thread];
+
+	for (uint32_t i = r.index + 1; i < th->nevents && i < r.index + 3; i++)
+		if (th->events[i].op == SYM_WAIT && th->events[i].link == r.index)
+			return true;
+	return false;
+}
+
+/*
+ * The last thing a thread is known to have done is a release. It may be that of a
+ * wait that never came back.
+ */
+static bool is_last_release(const struct sym_trace *t, struct sched_ref r)
+{
+	return event_at(t, r)->op == SYM_UNLOCK && r.index + 1 == t->threads[r.thread].nevents;
+}
+
+/* The end of pthread_cond_wait, where its mutex is taken again: no call of its own. */
+static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(t, r);
+
+	return e->op == SYM_WAIT || (e->op == SYM_LOCK && r.index && event_at(t, (struct sched_ref){
+					     r.thread, r.index - 1 })->op == SYM_WAIT);
+}
+
+/*
+ * Whoever arrives at a barrier returns only when all have, and a wait that
+ * lets its mutex go returns only when it was woken: the sign is that it sleeps there.
+ */
+static bool is_sign_inside(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(t, r);
+
+	return e->op == SYM_BARRIER_ENTER || is_last_release(t, r) ||
+	       (e->op == SYM_UNLOCK && is_wait_release(t, r));
+}
+
+/* A thread that had only begun, or not even that: held at its start. */
+static struct schedule_end start_of(const struct sym_trace *t, uint32_t thread)
+{
+	return (struct schedule_end){ .thread = xstrdup(t->threads[thread].id),
+				      .module = xstrdup(CTL_START_MODULE), .n = 1, .after = true };
+}
+
+/*
+ * Where a thread waits inside its call: it must not come back with the mutex
+ * in its hands.
+ */
+static bool waits_inside(const struct sym_trace *t, struct sched_ref r, bool held)
+{
+	return held ? is_wait_release(t, r) || is_last_release(t, r) : is_wait_lock(t, r);
+}
+
+/* source: what others wait for. held: the thread waits behind it. */
+static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r, bool source,
+		   bool held, struct schedule_end *out)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const struct sym_event *ev = event_at(t, r);
+	uint64_t pc = ev->pc;
+
+	if (ev->op == SYM_START && held) {
+		*out = start_of(t, r.thread);
+		return true;
+	}
+	if (!pc || (!ev->occurrence && ev->op != SYM_FAIL))
+		return false;
+	bool again = !source && waits_inside(t, r, held);
+	if (!source && !held && ev->op == SYM_UNLOCK && is_wait_release(t, r))
+		return false;
+	/* The pc of an operation lies inside the call: the source has happened when
+	 * it has returned, the target waits before it is made. */
+	if (is_sync(ev->op) || ev->op == SYM_FORK || ev->op == SYM_JOIN)
+		pc = place_call_before(e->images, pc + 1);
+	struct img_module *m = pc ? img_module_at(e->images, pc) : NULL;
+	if (!m || is_linker(m))
+		return false;
+	*out = (struct schedule_end){
+		.thread = xstrdup(t->threads[r.thread].id), .module = xstrdup(img_module_name(m)),
+		.offset = pc - img_module_bias(m),
+		/* The failure is never over: whoever waits for it waits for the end. */
+		.n = ev->op == SYM_FAIL ? CTL_NEVER : ev->occurrence,
+		.again = again,
+		.inside = source && is_sign_inside(t, r),
+		.after = !again && (held || (source && !is_sign_inside(t, r))),
+	};
+	if (!place_of(e->images, pc, &out->place))
+		out->place = (struct place){ 0 };
+	note_build(s, m);
+	return true;
+}
+
+/* held: the target waits behind its event, not before it. */
+static void add_edge(struct explanation *e, struct schedule *s, struct sched_edge edge, bool held)
+{
+	struct schedule_edge out = { .id = (uint32_t)s->edges.n };
+
+	if (s->edges.n == CTL_MAX_EDGES || !end_of(e, s, edge.before, true, false, &out.source))
+		return;
+	if (!end_of(e, s, edge.after, false, held, &out.target)) {
+		free(out.source.thread);
+		free(out.source.module);
+		place_free(&out.source.place);
+		return;
+	}
+	vec_push(&s->edges, out);
+}
+
+static bool is_usable(void *explanation, const struct sym_event *ev)
+{
+	struct explanation *e = explanation;
+	struct img_module *m = ev->pc ? img_module_at(e->images, ev->pc) : NULL;
+
+	return ev->op == SYM_START || ev->op == SYM_EXIT || (m && !is_linker(m));
+}
+
+/*
+ * What is enforced of an alternate: its order up to `until`, then the threads one at a
+ * time. Of the pair that was turned round one event has to come later: `late`, unless its
+ * index is SYM_NONE, is where its thread stops until all others have gone as far as they get.
+ */
+struct part {
+	const struct sched_order *order;
+	size_t until;
+	struct sched_ref first, late;
+};
+
+static void add_turn(struct explanation *e, struct schedule *s, struct sched_ref r, bool held)
+{
+	struct schedule_end end;
+
+	if (r.index != SYM_NONE && event_at(e->extracted->trace, r)->op != SYM_EXIT &&
+	    s->turns.n < MAX_HOLDS && end_of(e, s, r, false, held, &end))
+		vec_push(&s->turns, end);
+}
+
+/* Who failed goes on first. */
+static void add_turns(struct explanation *e, struct schedule *s, const struct part *p)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	struct sched_ref *last = edges_last(t, p->order, p->until, is_usable, e);
+	uint32_t failed = t->failure.thread < t->nthreads ? t->failure.thread : 0;
+
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		uint32_t thread = !i ? failed : i - 1 + (i > failed);
+
+		if (p->late.index != SYM_NONE && p->late.thread == thread)
+			continue;
+		if (last[thread].index == SYM_NONE && thread && s->turns.n < MAX_HOLDS)
+			vec_push(&s->turns, start_of(t, thread));
+		else
+			add_turn(e, s, last[thread], true);
+	}
+	add_turn(e, s, p->late, false);
+	free(last);
+}
+
+static void hold_at_start(struct explanation *e, struct schedule *s, struct sched_ref until,
+			  uint32_t thread)
+{
+	struct schedule_edge out = { .id = (uint32_t)s->edges.n };
+
+	/* Main has begun before anything can be held. */
+	if (!thread || s->edges.n == CTL_MAX_EDGES || !end_of(e, s, until, true, false, &out.source))
+		return;
+	out.target = start_of(e->extracted->trace, thread);
+	vec_push(&s->edges, out);
+}
+
+/* How much of the order happens up to the failure: what comes behind it must not happen. */
+static size_t up_to_failure(const struct sym_trace *t, const struct sched_order *o)
+{
+	size_t i = 0;
+
+	while (i < o->n && event_at(t, o->refs[i])->op != SYM_FAIL)
+		i++;
+	return i < o->n ? i + 1 : o->n;
+}
+
+/*
+ * Where the other threads stop when a failing order is done: whatever they did
+ * next came after the failure, so they wait for that; when it has no place, for the
+ * last event before it. A deadlock needs nobody to stop.
+ */
+static void add_holds(struct explanation *e, struct schedule *s)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const struct sched_order *o = &e->answer->failing;
+	uint32_t failed = t->failure.thread;
+
+	if (t->failure.kind == SYM_FAIL_DEADLOCK || failed >= t->nthreads)
+		return;
+	struct sched_ref *last = edges_last(t, o, up_to_failure(t, o), is_usable, e);
+	for (uint32_t i = 0; i < t->nthreads && last[failed].index != SYM_NONE; i++) {
+		if (i == failed)
+			continue;
+		if (last[i].index == SYM_NONE)
+			hold_at_start(e, s, last[failed], i);
+		else if (event_at(t, last[i])->op != SYM_EXIT)
+			add_edge(e, s, (struct sched_edge){ last[failed], last[i] }, true);
+	}
+	free(last);
+}
+
+/*
+ * An alternate that takes another branch is exact only up to there: what is
+ * kept of it ends with the pair it turns round.
+ */
+static size_t exact_part(const struct sched_alternate *x)
+{
+	const struct sched_order *o = &x->order;
+
+	for (size_t i = o->n; x->path_differs && i > 0; i--) {
+		struct sched_ref r = o->refs[i - 1];
+
+		if ((r.thread == x->inverted.before.thread && r.index == x->inverted.before.index) ||
+		    (r.thread == x->inverted.after.thread && r.index == x->inverted.after.index))
+			return i;
+	}
+	return o->n;
+}
+
+/* The pair, as the alternate has it: one first, the other late. */
+static struct part late_part(const struct sym_trace *t, const struct sched_alternate *x)
+{
+	struct part p = { &x->order, 0, x->inverted.before, x->inverted.after };
+	size_t a = edges_place(p.order, p.first), b = edges_place(p.order, p.late);
+
+	if (b < a)
+		p = (struct part){ &x->order, 0, x->inverted.after, x->inverted.before };
+	p.until = a < b ? b : a;
+	p.late = edges_outside(t, p.order, p.late, a < b ? a : b);
+	return p;
+}
+
+/*
+ * How a run goes on behind an alternate is not part of the explanation, and what is best
+ * depends on the program: a thread may be in the middle of something when the order
+ * ends, or doomed by what comes behind the pair. Both ways are offered; the real program shows.
+ */
+static struct part part_of(const struct sym_trace *t, const struct sched_alternate *x,
+			   unsigned form)
+{
+	if (form)
+		return (struct part){ &x->order, exact_part(x), { 0, SYM_NONE }, { 0, SYM_NONE } };
+	return late_part(t, x);
+}
+
+static err_t finish(struct schedule *s, FILE *f)
+{
+	err_t bad = NULL;
+
+	if (s->edges.n)
+		schedule_write(s, f);
+	else
+		bad = err_new(ERR_NOANSWER, "no edge of the root cause has a place in the program where "
+					    "a thread could wait");
+	schedule_free(s);
+	return bad;
+}
+
+static void add_edges(struct explanation *e, struct schedule *s, const struct sched_order *o,
+		      size_t until)
+{
+	struct edges edges = { 0 };
+
+	edges_that_matter(e->extracted->trace, e->answer, e->dsp, o, until, CTL_MAX_EDGES - MAX_HOLDS - 1,
+			  &edges);
+	for (size_t i = 0; i < edges.v.n; i++)
+		add_edge(e, s, edges.v.v[i], false);
+	vec_free(&edges.v);
+}
+
+err_t explain_write_failing(struct explanation *e, FILE *f)
+{
+	const struct sched_answer *a = e->answer;
+	struct schedule s = { 0 };
+
+	if (!a || !a->found)
+		return err_new(ERR_NOANSWER, "there is no failing schedule to write");
+	add_edges(e, &s, &a->failing, up_to_failure(e->extracted->trace, &a->failing));
+	add_holds(e, &s);
+	return finish(&s, f);
+}
+
+err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
+{
+	const struct sched_answer *a = e->answer;
+	struct schedule s = { 0 };
+
+	if (!a || !a->found || way / FORMS >= a->nalternates)
+		return err_new(ERR_NOANSWER, "there is no alternate schedule to write");
+	struct part p = part_of(e->extracted->trace, &a->alternates[way / FORMS], way % FORMS);
+	add_edges(e, &s, p.order, p.until);
+	if (p.late.index != SYM_NONE)
+		add_edge(e, &s, (struct sched_edge){ p.first, p.late }, false);
+	add_turns(e, &s, &p);
+	return finish(&s, f);
+}
+
+char *explain_schedule_name(const char *trace, bool alternate, unsigned way)
+{
+	if (way)
+		return xasprintf("%s/alternate-%u.schedule", trace, way + 1);
+	return xasprintf("%s/%s.schedule", trace, alternate ? "alternate" : "failing");
+}

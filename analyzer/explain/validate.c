@@ -1,0 +1,132 @@
+/* Schedules are claims until the machine has executed them. */
+#include "analyzer/explain/explain.h"
+
+/* The points of an order. */
+static struct mach_point *points_of(const struct ext_result *x, const struct sched_order *o,
+				    size_t *n)
+{
+	struct mach_point *p = xcalloc(o->n + 1, sizeof *p);
+
+	*n = 0;
+	for (size_t i = 0; i < o->n; i++) {
+		struct sched_ref r = o->refs[i];
+		struct mach_point at = x->points[r.thread][r.index];
+
+		enum sym_op op = x->trace->threads[r.thread].events[r.index].op;
+
+		/* A thread starts when its creator's clone returns; the failure is what
+		 * the execution is to show: it is decided here. */
+		if (op == SYM_FAIL && x->fate.thread == at.thread)
+			at = x->fate;
+		else if (op == SYM_START || op == SYM_FAIL)
+			continue;
+		else if (x->fate.thread == at.thread && at.insn > x->fate.insn)
+			continue; /* on the way from the decision to the failure */
+		else if (op == SYM_WAIT && r.index + 1 < x->trace->threads[r.thread].nevents)
+			continue; /* a wake-up shows when its lock is taken again */
+		/* Several events of one instruction or call are one point. */
+		if (*n && p[*n - 1].thread == at.thread && p[*n - 1].insn >= at.insn)
+			p[*n - 1].insn = at.insn;
+		else
+			p[(*n)++] = at;
+	}
+	return p;
+}
+
+err_t explain_execute(struct explanation *e, const struct sched_order *order,
+		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
+		      char **why)
+{
+	struct mach_outcome out = { 0 };
+	struct mach_order o = { .from = e->extracted->from, .others_first = others_first };
+	struct mach_point *points = points_of(e->extracted, order, &o.npoints);
+	const struct mach_point *fate = &e->extracted->fate;
+
+	o.points = points;
+	o.fate = fate->thread == SYM_NONE ? NULL : fate;
+	err_t bad = mach_execute(e->run, &o, &out);
+
+	free(points);
+	if (bad)
+		return bad;
+	proof->runs = 1;
+	proof->agreed = out.kind == wanted;
+	free(*why);
+	*why = out.why;
+	out.why = NULL;
+	proof->why = *why;
+	mach_outcome_free(&out);
+	return NULL;
+}
+
+err_t explain_validate_failing(struct explanation *e)
+{
+	bool deadlock = e->extracted->trace->failure.kind == SYM_FAIL_DEADLOCK;
+
+	if (!e->answer->found)
+		return NULL;
+	return explain_execute(e, &e->answer->failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
+		       &e->failing_proof.by[REPORT_MACHINE], &e->failing_why);
+}
+
+static void to_the_front(struct sched_answer *a, size_t i)
+{
+	struct sched_alternate first = a->alternates[0];
+
+	a->alternates[0] = a->alternates[i];
+	a->alternates[i] = first;
+}
+
+/*
+ * Where the failing thread goes the other way it does not do what lay between
+ * there and the failure: then the alternate is on another path.
+ */
+static void leave_at_fate(const struct ext_result *x, struct sched_alternate *a)
+{
+	size_t n = 0;
+	bool left = false;
+
+	for (size_t i = 0; i < a->order.n && x->fate.thread != SYM_NONE; i++) {
+		struct sched_ref r = a->order.refs[i];
+
+		left |= r.thread == x->fate.thread &&
+			x->points[r.thread][r.index].insn > x->fate.insn &&
+			x->trace->threads[r.thread].events[r.index].op != SYM_FAIL;
+	}
+	for (size_t i = 0; left && i < a->order.n; i++) {
+		struct sched_ref r = a->order.refs[i];
+
+		if (r.thread != x->fate.thread || x->points[r.thread][r.index].insn <= x->fate.insn)
+			a->order.refs[n++] = r;
+	}
+	if (!left)
+		return;
+	a->order.n = n;
+	if (!a->path_differs)
+		a->left.thread = SYM_NONE; /* the failure's own branch, which cannot be made firm */
+	a->path_differs = true;
+}
+
+err_t explain_validate_alternates(struct explanation *e)
+{
+	struct sched_answer *a = e->answer;
+	struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
+
+	*proof = (struct report_proof){ 0 };
+	for (size_t i = 0; i < a->nalternates; i++) {
+		struct sched_alternate *alt = &a->alternates[i];
+
+		leave_at_fate(e->extracted, alt);
+		TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, false, proof, &e->alternate_why));
+		/* Where the path is new, what the others do next may decide. */
+		if (!proof->agreed && alt->path_differs)
+			TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, true, proof,
+				    &e->alternate_why));
+		/* The reason given belongs to the first. */
+		if (proof->agreed || i + 1 == a->nalternates) {
+			to_the_front(a, i);
+			break;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,121 @@
+#include "analyzer/hunt/files.h"
+
+#include "common/vec.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+void files_remove_tree(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	char sub[PATH_MAX];
+
+	if (!d) {
+		unlink(path);
+		return;
+	}
+	while ((e = readdir(d))) {
+		struct stat st;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if ((size_t)snprintf(sub, sizeof sub, "%s/%s", path, e->d_name) >= sizeof sub)
+			continue;
+		if (!lstat(sub, &st) && S_ISDIR(st.st_mode))
+			files_remove_tree(sub);
+		else
+			unlink(sub);
+	}
+	closedir(d);
+	rmdir(path);
+}
+
+/* Traces come and go with every run: memory is three times as fast as the disk. */
+#define ROOM_WANTED (1ull << 30)
+
+static const char *work_root(void)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct statvfs v;
+
+	if (tmp && *tmp)
+		return tmp;
+	if (!statvfs("/dev/shm", &v) && (uint64_t)v.f_bavail * v.f_frsize >= ROOM_WANTED &&
+	    !access("/dev/shm", W_OK | X_OK))
+		return "/dev/shm";
+	return "/tmp";
+}
+
+err_t files_make_work(const char *name, char *out, size_t size)
+{
+	snprintf(out, size, "%s/%s.XXXXXX", work_root(), name);
+	return mkdtemp(out) ? NULL : err_errno("%s", out);
+}
+
+err_t files_make_file(const char *name, char **path, FILE **out)
+{
+	char *made = xasprintf("%s/%s.XXXXXX", work_root(), name);
+	int fd = mkostemp(made, O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (f) {
+		*path = made;
+		*out = f;
+		return NULL;
+	}
+	err_t e = err_errno("%s", made);
+	if (fd >= 0) {
+		close(fd);
+		unlink(made);
+	}
+	free(made);
+	return e;
+}
+
+#define PATIENCE_MS 2000
+
+/* A pipe that nobody closes would be waited for without a word. */
+static void say_if_it_takes_long(void)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+
+	if (!poll(&in, 1, PATIENCE_MS))
+		fprintf(stderr, "csched: waiting for the end of standard input, which every run gets; "
+				"</dev/null when there is none\n");
+}
+
+static err_t copy_input(int to, const char *path)
+{
+	char buf[65536];
+	ssize_t n;
+
+	say_if_it_takes_long();
+	while ((n = read(0, buf, sizeof buf)) > 0)
+		if (write(to, buf, (size_t)n) != n)
+			return err_errno("%s", path);
+	return NULL;
+}
+
+err_t files_keep_input(const char *path, bool *was_terminal)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	bool terminal = isatty(0);
+
+	if (fd < 0)
+		return err_errno("%s", path);
+	err_t e = terminal ? NULL : copy_input(fd, path);
+	close(fd);
+	if (was_terminal)
+		*was_terminal = terminal;
+	return e;
+}

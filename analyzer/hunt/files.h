@@ -1,0 +1,23 @@
+/* Temporary files of a hunt or a native replay. */
+#ifndef CSCHED_HUNT_FILES_H
+#define CSCHED_HUNT_FILES_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+void files_remove_tree(const char *path);
+/* A new directory below $TMPDIR; without that below /dev/shm if it has room, else /tmp. */
+err_t files_make_work(const char *name, char *out, size_t size);
+/* A new file there, open for writing; the caller frees and unlinks *path. */
+err_t files_make_file(const char *name, char **path, FILE **out);
+/*
+ * Keeps our standard input in path, because every run gets the same. A
+ * terminal cannot be read by many runs: they get an empty input and
+ * *was_terminal (may be NULL) says so.
+ */
+err_t files_keep_input(const char *path, bool *was_terminal);
+
+#endif

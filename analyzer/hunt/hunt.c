@@ -1,0 +1,467 @@
+#include "analyzer/hunt/hunt.h"
+
+#include "analyzer/hunt/child.h"
+#include "analyzer/hunt/files.h"
+#include "analyzer/hunt/plan.h"
+#include "analyzer/image/image.h"
+#include "analyzer/launch.h"
+#include "common/strbuf.h"
+#include "common/trace_read.h"
+#include "common/vec.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_JOBS 32
+#define FIRST_LIMIT 60.0 /* seconds for the first run, whose length is unknown */
+
+struct job {
+	struct child child;
+	uint64_t run;
+	uint64_t seed;
+	char hunt[128];
+	char dir[PATH_MAX];
+	char output[PATH_MAX + 8];
+};
+
+struct hunt {
+	const struct hunt_options *o;
+	struct hunt_result *res;
+	struct plan plan;
+	char work[PATH_MAX - 64]; /* temporary directory of the hunt */
+	char input[PATH_MAX];
+	struct job jobs[MAX_JOBS];
+	uint32_t njobs;
+	struct job next;          /* what the next run will be: run, seed, hunt */
+	bool has_next;
+	uint64_t started;
+	double begin, shown;
+	uint64_t undisturbed, undisturbed_failed;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static err_t make_work(struct hunt *h)
+{
+	bool terminal = false;
+
+	TRY(files_make_work("csched-hunt", h->work, sizeof h->work));
+	snprintf(h->input, sizeof h->input, "%s/input", h->work);
+	TRY(files_keep_input(h->input, &terminal));
+	if (terminal && !h->o->quiet)
+		fprintf(stderr, "csched hunt: standard input is a terminal; the runs get an empty one\n");
+	return NULL;
+}
+
+/* ---- one run ---- */
+
+static double limit_of(const struct hunt *h)
+{
+	if (h->o->run_limit > 0)
+		return h->o->run_limit;
+	if (h->plan.run_seconds <= 0)
+		return FIRST_LIMIT;
+	return 10 + 20 * h->plan.run_seconds;
+}
+
+static void option_number(struct strbuf *b, const char *key, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+	launch_option(b, key, text);
+}
+
+static void option_seconds(struct strbuf *b, const char *key, double value)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%.1f", value);
+	launch_option(b, key, text);
+}
+
+static char *options_of(const struct hunt *h, const struct job *j)
+{
+	struct strbuf b = { 0 };
+	char sites[PATH_MAX];
+
+	snprintf(sites, sizeof sites, "%s/sites", h->work);
+	launch_option(&b, "quiet", "1");
+	launch_option(&b, "deadlock", "abort");
+	launch_option(&b, "dir", j->dir);
+	launch_option(&b, "sites", sites);
+	option_number(&b, "seed", j->seed);
+	if (*j->hunt)
+		launch_option(&b, "hunt", j->hunt);
+	/* A run that stands still is reported by the shim, with all stacks, before
+	 * the time limit ends it. Learning can be slow enough to look like that. */
+	if (strncmp(j->hunt, "learn", 5))
+		option_seconds(&b, "hang", limit_of(h) * 0.6);
+	if (h->o->options && *h->o->options)
+		strbuf_fmt(&b, ":%s", h->o->options);
+	return strbuf_take(&b);
+}
+
+/* Does the run need two threads on two cores at the same time? */
+static bool wants_cores(const struct job *j)
+{
+	return !*j->hunt || !strncmp(j->hunt, "meet", 4);
+}
+
+static const struct job *next_run(struct hunt *h)
+{
+	struct job *n = &h->next;
+
+	if (!h->has_next) {
+		n->run = h->started;
+		plan_next(&h->plan, n->run, &n->seed, n->hunt, sizeof n->hunt);
+		h->has_next = true;
+	}
+	return n;
+}
+
+static err_t start_job(struct hunt *h, struct job *j)
+{
+	const struct hunt_options *o = h->o;
+	const struct job *n = next_run(h);
+
+	j->run = n->run;
+	j->seed = n->seed;
+	memcpy(j->hunt, n->hunt, sizeof j->hunt);
+	h->started++;
+	h->has_next = false;
+	if (mkdir(j->dir, 0700) && errno != EEXIST)
+		return err_errno("%s", j->dir);
+	char *options = options_of(h, j);
+	char *preload = launch_preload(o->shim);
+	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", options),
+			xasprintf("LD_PRELOAD=%s", preload), NULL };
+	struct child_spec spec = { o->argv, h->input, j->output, env };
+	err_t e = child_start(&j->child, &spec, limit_of(h));
+	free(options);
+	free(preload);
+	free(env[0]);
+	free(env[1]);
+	return e;
+}
+
+static uint64_t failure_print(const struct trc_failure *f)
+{
+	/* The page offset of the pc survives address randomisation. */
+	uint64_t facts[4] = { f->rec.flags, (uint64_t)(unsigned)f->signal,
+			      f->regs[TRC_RIP] & 0xfff, f->text_len };
+
+	return trc_checksum(facts, sizeof facts);
+}
+
+static void count_failure(struct hunt_result *res, const struct trc_failure *f)
+{
+	uint64_t print = failure_print(f);
+
+	res->failures++;
+	for (uint32_t i = 0; i < res->nkinds; i++)
+		if (res->kinds[i].print == print) {
+			res->kinds[i].count++;
+			return;
+		}
+	res->kinds = xrealloc(res->kinds, (res->nkinds + 1) * sizeof *res->kinds);
+	res->kinds[res->nkinds++] = (struct hunt_failure){
+		xasprintf("%.*s", (int)f->text_len, f->data), print, 1 };
+}
+
+/* The trace with a failure among those a run left (children have their own), or NULL. */
+static char *failed_trace(const char *dir, struct hunt_result *res)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char *found = NULL;
+
+	while (d && !found && (e = readdir(d))) {
+		struct trc *t = NULL;
+
+		if (e->d_name[0] == '.')
+			continue;
+		char *path = xasprintf("%s/%s", dir, e->d_name);
+		err_t bad = trc_open(path, TRC_TOLERANT, &t);
+		if (!bad && t->failure) {
+			count_failure(res, t->failure);
+			found = path;
+			path = NULL;
+		}
+		err_free(bad);
+		if (t)
+			trc_close(t);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* rename(), or copy file by file when the target is on another file system. */
+static err_t move_tree(const char *from, const char *to)
+{
+	if (!rename(from, to))
+		return NULL;
+	if (errno != EXDEV)
+		return err_errno("%s", to);
+	pid_t pid = fork();
+	if (!pid) {
+		execlp("cp", "cp", "-a", "--", from, to, (char *)NULL);
+		_exit(127);
+	}
+	int status = 0;
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+		return err_new(ERR_INPUT, "could not copy %s to %s", from, to);
+	files_remove_tree(from);
+	return NULL;
+}
+
+static char *tail_of(const char *path)
+{
+	char buf[4097];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	off_t from = st.st_size > 4096 ? st.st_size - 4096 : 0;
+	ssize_t n = pread(fd, buf, 4096, from);
+	close(fd);
+	buf[n < 0 ? 0 : n] = 0;
+	return xstrdup(buf);
+}
+
+static err_t keep_first(struct hunt *h, const struct job *j, const char *trace)
+{
+	struct hunt_result *res = h->res;
+	const char *base = strrchr(trace, '/') + 1;
+
+	res->first_run = res->runs;
+	res->first_seed = j->seed;
+	res->first_seconds = child_now() - h->begin;
+	memcpy(res->strategy, j->hunt, sizeof res->strategy);
+	res->output = tail_of(j->output);
+	if (h->o->out) {
+		mkdir(h->o->out, 0777);
+		res->trace = xasprintf("%s/%s", h->o->out, base);
+	} else {
+		res->trace = xstrdup(base);
+	}
+	return move_tree(trace, res->trace);
+}
+
+static err_t finish_job(struct hunt *h, struct job *j)
+{
+	double seconds = child_now() - j->child.started;
+	bool late = j->child.timed_out;
+	err_t e = NULL;
+
+	child_finish(&j->child);
+	h->res->runs++;
+	h->res->timeouts += late;
+	if (h->plan.run_seconds <= 0 && !late)
+		h->plan.run_seconds = h->res->run_seconds = seconds;
+	char *trace = failed_trace(j->dir, h->res);
+	bool calm = !*j->hunt || !strcmp(j->hunt, "learn/0/0");
+	h->undisturbed += calm;
+	h->undisturbed_failed += calm && trace;
+	if (trace && !h->res->trace)
+		e = keep_first(h, j, trace);
+	free(trace);
+	files_remove_tree(j->dir);
+	return e;
+}
+
+/* ---- the loop ---- */
+
+static void show_progress(struct hunt *h, bool last)
+{
+	const struct hunt_result *r = h->res;
+	double now = child_now();
+
+	if (h->o->quiet || !isatty(2) || (!last && now - h->shown < 0.2))
+		return;
+	h->shown = now;
+	fprintf(stderr, "\r\033[K%llu runs, %.1f runs/s, %llu failures, %u distinct, %u shared sites%s",
+		(unsigned long long)r->runs, (double)r->runs / (now - h->begin + 1e-9),
+		(unsigned long long)r->failures, r->nkinds,
+		h->plan.sites ? h->plan.sites->nshared : 0, last ? "\n" : "");
+}
+
+static bool budget_left(const struct hunt *h)
+{
+	const struct hunt_options *o = h->o;
+
+	if (interrupted || (h->res->trace && !o->keep_going))
+		return false;
+	if (o->max_runs && h->started >= o->max_runs)
+		return false;
+	return !o->max_seconds || child_now() - h->begin < o->max_seconds;
+}
+
+/* The first run alone tells how long runs take; others may want the cores to themselves. */
+static bool may_start(struct hunt *h, uint32_t busy)
+{
+	if (!busy)
+		return true;
+	if (h->plan.run_seconds <= 0 || wants_cores(next_run(h)))
+		return false;
+	for (uint32_t i = 0; i < h->njobs; i++)
+		if (h->jobs[i].child.pid && wants_cores(&h->jobs[i]))
+			return false;
+	return true;
+}
+
+/* The job whose run ended or is late, or -1 after a while. */
+static int wait_job(struct hunt *h)
+{
+	struct child list[MAX_JOBS];
+
+	for (uint32_t k = 0; k < h->njobs; k++)
+		list[k] = h->jobs[k].child;
+	int i = child_wait_any(list, h->njobs, 0.5);
+	if (i >= 0)
+		h->jobs[i].child.timed_out = list[i].timed_out;
+	return i;
+}
+
+static void end_all(struct hunt *h)
+{
+	for (uint32_t k = 0; k < h->njobs; k++)
+		if (h->jobs[k].child.pid) {
+			h->jobs[k].child.timed_out = true;
+			child_finish(&h->jobs[k].child);
+			files_remove_tree(h->jobs[k].dir);
+		}
+}
+
+static err_t fill_jobs(struct hunt *h, uint32_t *busy)
+{
+	*busy = 0;
+	for (uint32_t i = 0; i < h->njobs; i++)
+		*busy += h->jobs[i].child.pid != 0;
+	for (uint32_t i = 0; i < h->njobs && budget_left(h) && may_start(h, *busy); i++)
+		if (!h->jobs[i].child.pid) {
+			TRY(start_job(h, &h->jobs[i]));
+			++*busy;
+		}
+	return NULL;
+}
+
+static err_t loop(struct hunt *h)
+{
+	uint32_t busy;
+	err_t e;
+
+	while (!(e = fill_jobs(h, &busy)) && busy) {
+		if (interrupted || (h->res->trace && !h->o->keep_going))
+			break;
+		int i = wait_job(h);
+		if (i >= 0 && (e = finish_job(h, &h->jobs[i])))
+			break;
+		show_progress(h, false);
+	}
+	end_all(h);
+	return e;
+}
+
+static void prepare_jobs(struct hunt *h)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	h->njobs = h->o->jobs ? h->o->jobs : cores > 0 ? (uint32_t)cores : 1;
+	if (h->njobs > MAX_JOBS)
+		h->njobs = MAX_JOBS;
+	for (uint32_t i = 0; i < h->njobs; i++) {
+		struct job *j = &h->jobs[i];
+
+		j->child.fd = -1;
+		snprintf(j->dir, sizeof j->dir, "%s/job%u", h->work, i);
+		snprintf(j->output, sizeof j->output, "%s/out%u", h->work, i);
+	}
+}
+
+static void summarise(struct hunt *h)
+{
+	h->res->seconds = child_now() - h->begin;
+	h->res->always = h->undisturbed && h->undisturbed_failed == h->undisturbed;
+	h->res->interrupted = interrupted;
+	h->res->sites = h->plan.sites->nsites;
+	h->res->shared = h->plan.sites->nshared;
+	show_progress(h, true);
+}
+
+/* Zero for what is not an ELF file beside us: then names and offsets are trusted. */
+static uint64_t build_of(const char *program)
+{
+	char *id = img_build_id_of_file(program);
+	uint64_t sum = id && *id ? trc_checksum(id, strlen(id)) : 0;
+
+	free(id);
+	return sum;
+}
+
+err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
+{
+	struct hunt *h = xcalloc(1, sizeof *h);
+	struct sigaction act = { .sa_handler = on_interrupt }, old;
+
+	*res = (struct hunt_result){ 0 };
+	h->o = o;
+	h->res = res;
+	h->plan.strategy = o->strategy;
+	h->plan.seed = o->seed;
+	err_t e = make_work(h);
+	if (!e) {
+		char *path = o->sites ? xstrdup(o->sites) : xasprintf("%s/sites", h->work);
+		char *link_to = xasprintf("%s/sites", h->work);
+		e = plan_sites_open(path, build_of(o->argv[0]), &h->plan.sites);
+		if (!e && o->sites) {
+			char *full = realpath(path, NULL);
+			if (!full || symlink(full, link_to))
+				e = err_errno("%s", link_to);
+			free(full);
+		}
+		free(path);
+		free(link_to);
+	}
+	if (!e) {
+		prepare_jobs(h);
+		sigaction(SIGINT, &act, &old);
+		h->begin = child_now();
+		e = loop(h);
+		sigaction(SIGINT, &old, NULL);
+		summarise(h);
+	}
+	plan_free(&h->plan);
+	files_remove_tree(h->work);
+	free(h);
+	return e;
+}
+
+void hunt_result_free(struct hunt_result *res)
+{
+	for (uint32_t i = 0; i < res->nkinds; i++)
+		free(res->kinds[i].text);
+	free(res->kinds);
+	free(res->trace);
+	free(res->output);
+}

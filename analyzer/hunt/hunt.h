@@ -1,0 +1,53 @@
+/* The hunt: runs until the program fails or the budget ends. */
+#ifndef CSCHED_HUNT_H
+#define CSCHED_HUNT_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hunt_options {
+	char **argv;
+	const char *shim;      /* path of libcsched.so */
+	const char *out;       /* where the failing trace goes; NULL: current directory */
+	const char *strategy;
+	const char *sites;     /* file of learned sites to keep; NULL: a temporary one */
+	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
+	uint64_t seed;
+	uint64_t max_runs;     /* 0: no limit */
+	double max_seconds;    /* 0: no limit */
+	double run_limit;      /* seconds for one run; 0: from the first run */
+	uint32_t jobs;         /* runs at a time; 0: one per core */
+	bool keep_going;       /* count failures until the budget ends */
+	bool quiet;            /* no progress line */
+};
+
+/* One kind of failure seen. */
+struct hunt_failure {
+	char *text;        /* the reason in words */
+	uint64_t print;    /* fingerprint of the failure point */
+	uint64_t count;
+};
+
+struct hunt_result {
+	uint64_t runs, failures, timeouts;
+	double seconds;
+	double first_seconds;  /* to the first failure */
+	uint64_t first_run;    /* its number, from 1; 0: none */
+	uint64_t first_seed;   /* its seed= */
+	char strategy[128];    /* its hunt= */
+	char *trace;           /* path of its trace, or NULL */
+	char *output;          /* what it printed (the last 4 KiB), or NULL */
+	double run_seconds;    /* an undisturbed run */
+	bool always;           /* the undisturbed runs failed as well */
+	bool interrupted;
+	struct hunt_failure *kinds;
+	uint32_t nkinds;
+	uint32_t sites, shared; /* learned */
+};
+
+err_t hunt_run(const struct hunt_options *o, struct hunt_result *res);
+void hunt_result_free(struct hunt_result *res);
+
+#endif

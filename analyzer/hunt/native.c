@@ -1,0 +1,200 @@
+#include "analyzer/hunt/native.h"
+
+#include "analyzer/hunt/child.h"
+#include "analyzer/hunt/files.h"
+#include "analyzer/launch.h"
+#include "common/strbuf.h"
+#include "common/vec.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct native {
+	const struct native_options *o;
+	struct native_result *res;
+	char work[PATH_MAX - 64];
+	char dir[PATH_MAX], input[PATH_MAX], output[PATH_MAX];
+};
+
+static err_t prepare(struct native *n)
+{
+	TRY(files_make_work("csched-native", n->work, sizeof n->work));
+	snprintf(n->dir, sizeof n->dir, "%s/traces", n->work);
+	snprintf(n->input, sizeof n->input, "%s/input", n->work);
+	snprintf(n->output, sizeof n->output, "%s/output", n->work);
+	return files_keep_input(n->input, NULL);
+}
+
+static err_t start(struct native *n, struct child *c)
+{
+	struct strbuf b = { 0 };
+	char *preload = launch_preload(n->o->shim);
+
+	launch_option(&b, "quiet", "1");
+	launch_option(&b, "deadlock", "abort");
+	launch_option(&b, "keep", "always");
+	launch_option(&b, "dir", n->dir);
+	launch_option(&b, "schedule", n->o->schedule);
+	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", b.s), xasprintf("LD_PRELOAD=%s", preload), NULL };
+	struct child_spec spec = { n->o->argv, n->input, n->output, env };
+	mkdir(n->dir, 0700);
+	err_t e = child_start(c, &spec, n->o->limit);
+	strbuf_free(&b);
+	free(preload);
+	free(env[0]);
+	free(env[1]);
+	return e;
+}
+
+/* Of an assertion: the expression, and where it stands. */
+static bool same_assertion(const struct trc_failure *a, const struct trc_failure *b, bool rebuilt)
+{
+	const char *x = (const char *)a->data + a->text_len, *y = (const char *)b->data + b->text_len;
+
+	if (!rebuilt)
+		return a->detail_len == b->detail_len && !memcmp(x, y, a->detail_len);
+	/* The expression ends with a NUL; line numbers may have moved. */
+	size_t n = strnlen(x, a->detail_len);
+	return n < b->detail_len && n == strnlen(y, b->detail_len) && !memcmp(x, y, n);
+}
+
+/*
+ * The same failure: kind, signal and place. The program may lie elsewhere in
+ * memory, so the place is the offset inside its page; in another build it is unknown.
+ */
+static bool same_failure(const struct trc_failure *a, const struct trc_failure *b, bool rebuilt)
+{
+	if (!a || !b || a->rec.flags != b->rec.flags || a->signal != b->signal)
+		return false;
+	if (a->rec.flags == TRC_FAIL_DEADLOCK || a->rec.flags == TRC_FAIL_HANG)
+		return true;
+	if (a->rec.flags == TRC_FAIL_ASSERT)
+		return same_assertion(a, b, rebuilt);
+	return rebuilt || (a->regs[TRC_RIP] & 0xfff) == (b->regs[TRC_RIP] & 0xfff);
+}
+
+static struct native_edge *edge_with(struct native_result *r, uint32_t id)
+{
+	for (uint32_t i = 0; i < r->nedges; i++)
+		if (r->edges[i].id == id)
+			return &r->edges[i];
+	r->edges = xrealloc(r->edges, (r->nedges + 1) * sizeof *r->edges);
+	r->edges[r->nedges] = (struct native_edge){ .id = id };
+	return &r->edges[r->nedges++];
+}
+
+/* A note of preload/control/enforce.c; true when a thread waited in vain. */
+static bool count_note(struct native_result *r, const struct trc_note *note)
+{
+	char text[256];
+	unsigned id;
+	int at = 0;
+
+	snprintf(text, sizeof text, "%.*s", (int)note->text_len, note->text);
+	if (sscanf(text, "schedule: edge %u: %n", &id, &at) != 1 || !at)
+		return false;
+	struct native_edge *e = edge_with(r, id);
+	const char *what = text + at;
+	e->no_source += !strcmp(what, "its source was never reached");
+	e->no_target += !strcmp(what, "its target was never reached");
+	bool vain = !strcmp(what, "its target waited in vain");
+	e->vain += vain;
+	return vain;
+}
+
+static bool count_notes(struct native_result *r, const struct trc *t)
+{
+	bool vain = false;
+
+	for (size_t i = 0; i < t->notes.n; i++)
+		vain |= count_note(r, t->notes.v[i]);
+	return vain;
+}
+
+static void look_at(struct native *n, const char *path)
+{
+	struct trc *t = NULL;
+	err_t e = trc_open(path, TRC_TOLERANT, &t);
+	struct native_result *r = n->res;
+
+	if (!e) {
+		r->diverged += count_notes(r, t);
+		if (t->failure) {
+			r->failures++;
+			if (same_failure(t->failure, n->o->t->failure, n->o->rebuilt))
+				r->same++;
+			else if (!r->other)
+				r->other = xasprintf("%.*s", (int)t->failure->text_len,
+						     t->failure->data);
+		}
+	}
+	err_free(e);
+	if (t)
+		trc_close(t);
+}
+
+/* Children of the program have traces of their own: the program's carries its pid. */
+static void look_at_run(struct native *n, pid_t pid)
+{
+	DIR *d = opendir(n->dir);
+	struct dirent *e;
+	char tail[40];
+	bool found = false;
+
+	snprintf(tail, sizeof tail, ".%d.csched", (int)pid);
+	while (d && (e = readdir(d))) {
+		size_t len = strlen(e->d_name), want = strlen(tail);
+
+		if (len < want || strcmp(e->d_name + len - want, tail))
+			continue;
+		char *path = xasprintf("%s/%s", n->dir, e->d_name);
+		look_at(n, path);
+		free(path);
+		found = true;
+	}
+	n->res->unrecorded += !found;
+	if (d)
+		closedir(d);
+	files_remove_tree(n->dir);
+}
+
+static err_t one_run(struct native *n)
+{
+	struct child c;
+
+	TRY(start(n, &c));
+	pid_t pid = c.pid;
+	while (child_wait_any(&c, 1, 1.0) < 0)
+		;
+	n->res->timeouts += c.timed_out;
+	child_finish(&c);
+	n->res->runs++;
+	look_at_run(n, pid);
+	return NULL;
+}
+
+err_t native_run(const struct native_options *o, struct native_result *res)
+{
+	struct native n = { .o = o, .res = res };
+	double begin = child_now();
+
+	*res = (struct native_result){ 0 };
+	err_t e = prepare(&n);
+	for (uint32_t i = 0; i < o->runs && !e; i++) {
+		e = one_run(&n);
+		if (o->progress && o->progress(o->progress_arg, i + 1, o->runs))
+			break;
+	}
+	res->seconds = child_now() - begin;
+	files_remove_tree(n.work);
+	return e;
+}
+
+void native_result_free(struct native_result *res)
+{
+	free(res->other);
+	free(res->edges);
+}

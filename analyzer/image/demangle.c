@@ -1,0 +1,145 @@
+/*
+ * C++ names. The demangler lives in the C++ run-time library, which csched does
+ * not depend on: whoever has C++ programs to look at has it, for the others
+ * mangled names do not occur.
+ */
+#include "analyzer/image/internal.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <string.h>
+
+typedef char *demangle_fn(const char *, char *, size_t *, int *);
+
+static demangle_fn *demangler(void)
+{
+	static demangle_fn *fn;
+	static bool tried;
+
+	if (!tried) {
+		void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+
+		if (!lib)
+			lib = dlopen("libc++abi.so.1", RTLD_LAZY | RTLD_LOCAL);
+		if (lib)
+			fn = (demangle_fn *)dlsym(lib, "__cxa_demangle");
+		tried = true;
+	}
+	return fn;
+}
+
+/* " [clone .constprop.0]" says how the compiler works, not where the program is. */
+static void drop_clones(char *s)
+{
+	char *clone = strstr(s, " [clone ");
+
+	if (clone)
+		*clone = '\0';
+}
+
+const char *img_demangle(struct img_set *set, const char *name)
+{
+	int status;
+	uint64_t *known;
+
+	/* Longer names are not written by people; the demangler is recursive. */
+	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > 8192 || !demangler())
+		return name;
+	known = img_table_find(&set->demangled, (uintptr_t)name);
+	if (known)
+		return (const char *)(uintptr_t)*known;
+
+	char *s = demangler()(name, NULL, NULL, &status);
+	const char *text = name;
+
+	if (s) {
+		drop_clones(s);
+		text = img_keep(set, s);
+	}
+	img_table_put(&set->demangled, (uintptr_t)name, (uintptr_t)text);
+	return text;
+}
+
+/* ---- names for people --------------------------------------------------- */
+
+enum { LONG_NAME = 72 };
+
+/* Where the name of an operator begins, whose signs are no brackets; or the end. */
+static size_t operator_at(const char *s, size_t n)
+{
+	for (size_t i = 0; i + 8 < n; i++)
+		if (!strncmp(s + i, "operator", 8) && (i == 0 || s[i - 1] == ':' || s[i - 1] == ' ') &&
+		    !isalnum((unsigned char)s[i + 8]) && s[i + 8] != '_')
+			return i;
+	return n;
+}
+
+/* Length without the parameter list and what follows it. */
+static size_t without_parameters(const char *s)
+{
+	const char *close = strrchr(s, ')');
+	size_t n = strlen(s), i;
+	int depth = 0;
+
+	/* "(anonymous namespace)::f" and "{lambda()#1}" end in other things. */
+	if (!close || close[1 + strspn(close + 1, " &constvaliefrp")])
+		return n;
+	for (i = (size_t)(close - s) + 1; i-- > 0;) {
+		depth += (s[i] == ')') - (s[i] == '(');
+		if (!depth)
+			break;
+	}
+	return depth || !i || (i >= 8 && !strncmp(s + i - 8, "operator", 8)) ? n : i;
+}
+
+/* Where the return type, which only templates carry, ends. */
+static size_t after_return_type(const char *s, size_t n)
+{
+	size_t end = operator_at(s, n), start = 0;
+	int depth = 0;
+
+	for (size_t i = 0; i < end; i++) {
+		depth += (s[i] == '<' || s[i] == '(' || s[i] == '{') -
+			 (s[i] == '>' || s[i] == ')' || s[i] == '}');
+		if (!depth && s[i] == ' ')
+			start = i + 1;
+	}
+	return start;
+}
+
+/* vector<int, std::allocator<int> >::f -> vector<...>::f */
+static void write_folded(struct strbuf *b, const char *s, size_t n)
+{
+	size_t end = operator_at(s, n);
+	int depth = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool plain = i >= end;
+
+		if (!plain && s[i] == '>' && --depth == 0)
+			strbuf_str(b, "...");
+		if (plain || depth == 0)
+			strbuf_char(b, s[i]);
+		if (!plain && s[i] == '<')
+			depth++;
+	}
+}
+
+const char *img_brief(struct img_set *set, const char *name)
+{
+	uint64_t *known = img_table_find(&set->brief, (uintptr_t)name);
+	struct strbuf b = { 0 };
+
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	size_t n = without_parameters(name), start = after_return_type(name, n);
+
+	if (n - start > LONG_NAME)
+		write_folded(&b, name + start, n - start);
+	else
+		strbuf_add(&b, name + start, n - start);
+	const char *text = img_keep(set, strbuf_take(&b));
+
+	img_table_put(&set->brief, (uintptr_t)name, (uintptr_t)text);
+	return text;
+}

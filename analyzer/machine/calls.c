@@ -1,0 +1,583 @@
+/* What ordered points do to the machine's state: system calls, signals, exits, locks. */
+#include "analyzer/machine/follow.h"
+
+#include "analyzer/machine/call_args.h"
+#include "analyzer/machine/code.h"
+#include "analyzer/machine/shadow_ops.h"
+
+#include <asm/prctl.h>
+#include <inttypes.h>
+#include <linux/mman.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define NOT_STARTED (-512) /* see struct trc_enter */
+
+static void add_words(char ***v, size_t *n, size_t *cap, const char *fmt, va_list ap)
+{
+	char *s = NULL;
+
+	if (vasprintf(&s, fmt, ap) < 0)
+		return;
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp((*v)[i], s)) {
+			free(s);
+			return;
+		}
+	if (*n == *cap)
+		*v = vec_grow(*v, cap, sizeof **v, *n + 1);
+	(*v)[(*n)++] = s;
+}
+
+void run_note(struct mach_run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_words(&r->notes.v, &r->notes.n, &r->notes.cap, fmt, ap);
+	va_end(ap);
+}
+
+void run_undetermined(struct mach_run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add_words(&r->undetermined.v, &r->undetermined.n, &r->undetermined.cap, fmt, ap);
+	va_end(ap);
+}
+
+/* ---- system calls ---- */
+
+static const uint8_t arg_regs[6] = { 7, 6, 2, 10, 8, 9 };
+
+static uint64_t reg(const struct mach_run *r, unsigned x86)
+{
+	return *(uint64_t *)mach_at(r->m, gpr_offset(x86));
+}
+
+static void set_reg(struct mach_run *r, unsigned x86, uint64_t value)
+{
+	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
+	shadow_forget(r->m, gpr_offset(x86), 8);
+}
+
+static void tell_kernel_access(struct mach_run *r, struct run_thread *t, unsigned flags,
+			       uint64_t address, const uint8_t *bytes, size_t n)
+{
+	if (!r->hooks || !r->hooks->access || r->time < r->hooks_from)
+		return;
+	while (n) {
+		unsigned size = n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
+		struct mach_access a = { .thread = t->index, .size = (uint16_t)size,
+					 .flags = (uint16_t)(flags | MACH_KERNEL),
+					 .pc = r->m->frame->g.guest_RIP, .address = address,
+					 .insn = r->m->insns, .time = r->time };
+
+		memcpy(&a.value, bytes, size);
+		r->hooks->access(r->hooks->arg, &a, EXPR_NONE);
+		address += size;
+		bytes += size;
+		n -= size;
+	}
+}
+
+static void kernel_wrote(struct mach_run *r, struct run_thread *t, uint64_t address,
+			 const uint8_t *bytes, size_t n)
+{
+	uint8_t held;
+
+	/* Listeners are told before: they may ask what memory held. */
+	if (mem_peek(r->m->mem, address, &held, 1))
+		tell_kernel_access(r, t, MACH_WRITE, address, bytes, n);
+	if (!mem_poke(r->m->mem, address, bytes, n)) {
+		run_note(r, "what the kernel wrote at 0x%" PRIx64 " lies outside the memory known",
+			 address);
+		return;
+	}
+	if (r->m->access) /* the search wants to know, too */
+		for (size_t i = 0; i < n; i += 8) {
+			unsigned size = n - i < 8 ? (unsigned)(n - i) : 8;
+			uint64_t value = 0;
+
+			memcpy(&value, bytes + i, size);
+			r->m->access(r->m->access_arg, r->m, r->m->frame->g.guest_RIP, address + i, size,
+				     ACCESS_WRITE, value);
+		}
+	shadow_forget_memory(r->m, address, n);
+}
+
+/* Long outputs are compared by their checksums. */
+static bool output_agrees(const struct trc_effect *e, const uint8_t *mine)
+{
+	struct trc_output_sum s;
+
+	if (e->kind != TRC_EFFECT_OUTPUT_SUM)
+		return !memcmp(mine, trc_effect_bytes(e), e->length);
+	memcpy(&s, trc_effect_bytes(e), sizeof s);
+	return trc_checksum(mine, s.length) == s.sum;
+}
+
+static void compare_output(struct mach_run *r, struct run_thread *t, const struct trc_effect *e)
+{
+	struct trc_output_sum s = { e->length, 0 };
+
+	if (e->kind == TRC_EFFECT_OUTPUT_SUM)
+		memcpy(&s, trc_effect_bytes(e), sizeof s);
+	if (e->kind == TRC_EFFECT_OUTPUT_SUM && s.length > TRC_OUTPUT_MAX)
+		return;
+	uint8_t *mine = xmalloc(s.length + 1);
+
+	r->res.output_bytes += s.length;
+	if (!mem_peek(r->m->mem, e->address, mine, s.length) || !output_agrees(e, mine)) {
+		r->res.output_identical = false;
+		if (!r->free)
+			run_undetermined(r, "%u bytes that %s wrote at 0x%" PRIx64, (unsigned)s.length,
+					 trc_thread_id(r->t, t->index), e->address);
+	}
+	tell_kernel_access(r, t, MACH_READ, e->address, mine, s.length);
+	free(mine);
+}
+
+static const struct trc_module *module_of_mapping(const struct mach_run *r, uint64_t start,
+						  uint64_t tsc)
+{
+	const struct trc_module *best = NULL;
+
+	for (size_t i = 0; i < r->t->modules.n; i++) {
+		const struct trc_module *m = r->t->modules.v[i];
+
+		if (start >= m->start && start < m->end && m->tsc <= tsc)
+			best = m; /* the youngest that is old enough */
+	}
+	return best;
+}
+
+static void apply_effects(struct mach_run *r, struct run_thread *t, const struct trc_leave *l,
+			  uint64_t offset)
+{
+	struct trc_effects fx = trc_effects(l);
+
+	for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx)) {
+		const struct trc_module *m;
+
+		switch (e->kind) {
+		case TRC_EFFECT_WRITE:
+		case TRC_EFFECT_FILE:
+			kernel_wrote(r, t, e->address, trc_effect_bytes(e), e->length);
+			break;
+		case TRC_EFFECT_MODULE:
+			m = module_of_mapping(r, e->address, l->tsc);
+			if (m)
+				run_file_map(r, e->address, m->end, offset, m);
+			else
+				run_note(r, "a module mapped at 0x%" PRIx64 " was not recorded",
+					 e->address);
+			break;
+		default:
+			compare_output(r, t, e);
+		}
+	}
+}
+
+static bool has_effect(const struct trc_leave *l, unsigned kind)
+{
+	struct trc_effects fx = trc_effects(l);
+
+	for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx))
+		if (e->kind == kind)
+			return true;
+	return false;
+}
+
+static void set_brk(struct mach_run *r, uint64_t now)
+{
+	uint64_t page = MEM_PAGE - 1;
+
+	if (r->brk && now > r->brk)
+		mem_map(r->m->mem, (r->brk + page) & ~page, (now + page) & ~page, MEM_R | MEM_W, false);
+	else if (r->brk && now < r->brk)
+		mem_unmap(r->m->mem, (now + page) & ~page, (r->brk + page) & ~page);
+	r->brk = now;
+}
+
+static void remap(struct mach_run *r, const uint64_t *a, uint64_t to)
+{
+	uint64_t page = MEM_PAGE - 1, from_size = (a[1] + page) & ~page,
+		 to_size = (a[2] + page) & ~page;
+	const struct mem_map *map = mem_find(r->m->mem, a[0]);
+
+	if (to != a[0]) {
+		mem_move(r->m->mem, a[0], from_size, to, to_size);
+	} else if (to_size < from_size) {
+		mem_unmap(r->m->mem, to + to_size, to + from_size);
+	} else if (to_size > from_size && map) {
+		mem_map(r->m->mem, to + from_size, to + to_size, map->prot, map->file);
+	}
+}
+
+/* Changes of the address space, by number; only calls that succeeded. */
+static void apply_call(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l)
+{
+	const uint64_t *a = en->args;
+	uint64_t result = (uint64_t)l->result;
+	struct mem *mem = r->m->mem;
+	struct trc_effects fx = trc_effects(l);
+
+	switch (en->rec.flags) {
+	case SYS_mmap:
+		mem_map(mem, result, result + a[1], (unsigned)a[2], has_effect(l, TRC_EFFECT_MODULE));
+		shadow_forget_memory(r->m, result, a[1]);
+		img_remove_range(r->images, result, result + a[1]);
+		break;
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+		mem_protect(mem, a[0], a[0] + a[1], (unsigned)a[2]);
+		break;
+	case SYS_mremap:
+		remap(r, a, result);
+		break;
+	case SYS_brk:
+		set_brk(r, result);
+		break;
+	case SYS_madvise:
+		if (a[2] == MADV_DONTNEED || a[2] == MADV_REMOVE) {
+			mem_discard(mem, a[0], a[0] + a[1]);
+			shadow_forget_memory(r->m, a[0], a[1]);
+		}
+		break;
+	case SYS_arch_prctl:
+		if (a[0] == ARCH_SET_FS)
+			r->m->frame->g.guest_FS_CONST = a[1];
+		else if (a[0] == ARCH_SET_GS)
+			r->m->frame->g.guest_GS_CONST = a[1];
+		break;
+	case SYS_shmat:
+		for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx))
+			mem_map(mem, e->address, e->address + e->length, MEM_R | MEM_W, false);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Done at its entry: another thread may have mapped the same addresses anew before this one
+ * noted its return, but hardly before it entered.
+ */
+static void unmap(struct mach_run *r, struct run_thread *t, const struct trc_enter *e)
+{
+	const struct trc_leave *l = (const void *)run_head(t);
+
+	if (!l || l->rec.type != TRC_LEAVE || l->result)
+		return;
+	mem_unmap(r->m->mem, e->args[0], e->args[0] + e->args[1]);
+	shadow_forget_memory(r->m, e->args[0], e->args[1]);
+}
+
+static enum action child_starts(struct mach_run *r, const struct trc_leave *l)
+{
+	struct run_thread *child;
+
+	if (l->thread == UINT32_MAX || l->thread >= r->nthreads || l->result < 0)
+		return ACT_RUN;
+	child = &r->threads[l->thread];
+	if (child->s.life != LIFE_UNBORN)
+		return ACT_RUN;
+	if (!child->start) {
+		child->s.life = LIFE_ENDED; /* killed before its first instruction */
+		return ACT_RUN;
+	}
+	run_born(r, child);
+	if (r->hooks && r->hooks->thread_start && r->time >= r->hooks_from)
+		r->hooks->thread_start(r->hooks->arg, l->thread, r->current);
+	return ACT_RUN;
+}
+
+/* ---- signal frames ---- */
+
+/* Offsets in the kernel's struct ucontext; registers in its order. */
+#define UC_REGS 40
+#define UC_RIP 16
+#define UC_EFLAGS 17
+#define UC_FPSTATE 23
+
+static const uint8_t uc_order[16] = { 8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4 };
+
+static void load_fpstate(struct mach_run *r, uint64_t at)
+{
+	uint8_t x[832];
+	uint32_t magic = 0, mxcsr;
+	uint64_t present = 3;
+	struct mach_frame *f = r->m->frame;
+
+	memset(x, 0, sizeof x);
+	if (!at || !mem_peek(r->m->mem, at, x, 512))
+		return;
+	memcpy(&magic, x + 464, 4);
+	if (magic == 0x46505853u && mem_peek(r->m->mem, at, x, sizeof x))
+		memcpy(&present, x + 512, 8);
+	if (present & 1) {
+		memcpy(f->fx, x, 24);
+		memcpy(f->fx + 32, x + 32, 128);
+	}
+	memcpy(&mxcsr, x + 24, 4);
+	mxcsr = (mxcsr & 0xffff) | 0x1f80;
+	memcpy(f->fx + 24, &mxcsr, 4);
+	for (unsigned i = 0; i < 16; i++) {
+		uint8_t *v = mach_at(r->m, vec_offset(i));
+
+		memset(v, 0, 32);
+		if (present & 2)
+			memcpy(v, x + 160 + 16 * i, 16);
+		if (present & 4)
+			memcpy(v + 16, x + 576 + 16 * i, 16);
+	}
+	shadow_forget(r->m, vec_offset(0), 16 * 32);
+}
+
+static enum action return_from_handler(struct mach_run *r, struct run_thread *t)
+{
+	uint64_t uc[UC_REGS / 8 + UC_FPSTATE + 1], *regs = uc + UC_REGS / 8, user = 0xdd5;
+	VexGuestAMD64State *g = &r->m->frame->g;
+
+	if (!mem_peek(r->m->mem, reg(r, 4), uc, sizeof uc))
+		return run_mismatch(r, g->guest_RIP, "a return from a handler without its frame");
+	for (unsigned i = 0; i < 16; i++)
+		set_reg(r, uc_order[i], regs[i]);
+	mach_set_rflags(g, (regs[UC_EFLAGS] & user) | (mach_rflags(g) & ~user));
+	shadow_forget(r->m, MACH_OFF(CC_OP), 32);
+	g->guest_RIP = regs[UC_RIP];
+	load_fpstate(r, regs[UC_FPSTATE]);
+	path_goto(&t->s.cursor, regs[UC_RIP]);
+	t->s.call_pc = 0;
+	return ACT_RUN;
+}
+
+static enum action perform_signal(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_signal *s = (const void *)run_head(t);
+	VexGuestAMD64State *g = &r->m->frame->g;
+
+	kernel_wrote(r, t, s->frame, s->bytes, s->frame_len);
+	for (unsigned i = 0; i < 16; i++)
+		set_reg(r, i, s->regs[i]);
+	mach_set_rflags(g, s->regs[TRC_RFLAGS]);
+	shadow_forget(r->m, MACH_OFF(CC_OP), 32);
+	g->guest_RIP = s->regs[TRC_RIP];
+	t->s.cursor.pos = s->path_pos;
+	t->s.cursor.bytes = t->s.cursor.bytes_end = NULL;
+	path_goto(&t->s.cursor, s->regs[TRC_RIP]);
+	t->s.in_step = false;
+	t->s.clock_tsc = s->tsc;
+	t->s.clock_insn = r->m->insns;
+	t->s.call = NULL;
+	t->s.call_pc = 0;
+	t->s.life = LIFE_RUNNING;
+	t->s.rec++;
+	r->seq++;
+	r->res.signals++;
+	if (r->hooks && r->hooks->signal && r->time >= r->hooks_from)
+		r->hooks->signal(r->hooks->arg, t->index, s);
+	return ACT_RUN;
+}
+
+/* ---- entries and returns ---- */
+
+static enum action compare_entry(struct mach_run *r, const struct trc_enter *e)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
+
+	if (e->pc != pc)
+		return run_mismatch(r, pc, "a system call, recorded at 0x%" PRIx64, e->pc);
+	if ((uint32_t)reg(r, 0) != e->rec.flags && (uint16_t)reg(r, 0) != e->rec.flags)
+		return run_mismatch(r, pc, "system call %" PRIu64 ", recorded %u", reg(r, 0),
+				    e->rec.flags);
+	for (unsigned i = 0; i < mach_call_args(e->rec.flags); i++)
+		if (reg(r, arg_regs[i]) != e->args[i])
+			return run_mismatch(r, pc,
+					    "argument %u of system call %u is 0x%" PRIx64
+					    ", recorded 0x%" PRIx64,
+					    i + 1, e->rec.flags, reg(r, arg_regs[i]), e->args[i]);
+	return ACT_RUN;
+}
+
+static bool is_failing_exit(const struct mach_run *r, const struct run_thread *t)
+{
+	return r->t->failure && r->t->failure->rec.flags == TRC_FAIL_EXIT &&
+	       r->t->failure->thread == t->index;
+}
+
+/* Somebody else failed while this thread was ending the process: that is still to come. */
+static bool failure_to_come(const struct mach_run *r, const struct run_thread *t)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return f && f->thread != t->index && f->thread < r->nthreads &&
+	       f->rec.flags != TRC_FAIL_DEADLOCK && f->rec.flags != TRC_FAIL_HANG &&
+	       r->threads[f->thread].s.life != LIFE_ENDED;
+}
+
+/*
+ * What goes into a call decides what comes out of it, which is known only for the
+ * recorded arguments. Not so for calls whose results do not depend on the world.
+ */
+static void fix_arguments(struct mach_run *r, const struct trc_enter *e)
+{
+	static const uint16_t free_calls[] = { SYS_write, SYS_sendto, SYS_futex, SYS_madvise, SYS_munmap,
+					       SYS_mprotect, SYS_sched_yield, SYS_nanosleep,
+					       SYS_clock_nanosleep, SYS_exit, SYS_exit_group };
+
+	if (!r->m->shadow || !r->pool)
+		return;
+	for (size_t i = 0; i < sizeof free_calls / sizeof *free_calls; i++)
+		if (e->rec.flags == free_calls[i])
+			return;
+	for (unsigned i = 0; i < mach_call_args(e->rec.flags); i++)
+		shadow_concretize_operand(r->m, e->pc, gpr_offset(arg_regs[i]), 64, "system call");
+}
+
+static enum action perform_enter(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_enter *e = (const void *)run_head(t);
+	enum action a = compare_entry(r, e);
+
+	if (a != ACT_RUN)
+		return a;
+	fix_arguments(r, e);
+	t->s.rec++;
+	run_clock(t, r->m->insns, e->tsc);
+	t->s.call = e;
+	t->s.call_pc = e->pc;
+	t->s.life = LIFE_IN_CALL;
+	r->m->insns++;
+	r->time++;
+	r->seq++;
+	r->res.syscalls++;
+	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
+		r->hooks->syscall(r->hooks->arg, t->index, e, NULL);
+	if (e->rec.flags == SYS_munmap)
+		unmap(r, t, e);
+	if (e->rec.flags == SYS_exit_group) {
+		if (is_failing_exit(r, t))
+			return ACT_FAILURE;
+		if (failure_to_come(r, t))
+			return ACT_RUN;
+		r->stop_end = MACH_END_EXIT;
+		return ACT_STOPPED;
+	}
+	if (e->rec.flags == SYS_rt_sigreturn &&
+	    (!run_head(t) || run_head(t)->type != TRC_LEAVE)) {
+		t->s.life = LIFE_RUNNING;
+		t->s.call = NULL;
+		return return_from_handler(r, t);
+	}
+	return ACT_RUN;
+}
+
+static enum action perform_leave(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_leave *l = (const void *)run_head(t);
+	const struct trc_enter *e = t->s.call;
+	VexGuestAMD64State *g = &r->m->frame->g;
+
+	t->s.rec++;
+	r->seq++;
+	t->s.clock_tsc = l->tsc;
+	t->s.clock_insn = r->m->insns;
+	t->s.life = LIFE_RUNNING;
+	t->s.call = NULL;
+	if (e->rec.flags == SYS_rt_sigreturn)
+		return return_from_handler(r, t);
+	if (l->result == NOT_STARTED) {
+		path_goto(&t->s.cursor, e->pc);
+		return ACT_RUN; /* rip is still at the instruction */
+	}
+	if (l->result >= 0 || l->result < -4095)
+		apply_call(r, e, l);
+	apply_effects(r, t, l, e->args[5]);
+	set_reg(r, 0, (uint64_t)l->result);
+	set_reg(r, 1, e->pc + 2);
+	set_reg(r, 11, mach_rflags(g) | 0x202);
+	g->guest_RIP = e->pc + 2;
+	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
+		r->hooks->syscall(r->hooks->arg, t->index, e, l);
+	return child_starts(r, l);
+}
+
+static enum action perform_exit(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_thread_exit *e = (const void *)run_head(t);
+
+	/* Counts as an instruction, so that edges can tell the exit from the clearing. */
+	r->m->insns++;
+	r->time++;
+	t->s.rec++;
+	r->seq++;
+	t->s.cleared = e->cleared;
+	return ACT_CLEAR;
+}
+
+/* Joiners wait for this; the recorder does it shortly after the exit's place in seq. */
+static enum action perform_clear(struct mach_run *r, struct run_thread *t)
+{
+	uint8_t zero[4] = { 0 };
+
+	if (t->s.cleared)
+		kernel_wrote(r, t, t->s.cleared, zero, sizeof zero);
+	t->s.life = LIFE_ENDED;
+	if (r->hooks && r->hooks->thread_exit && r->time >= r->hooks_from)
+		r->hooks->thread_exit(r->hooks->arg, t->index);
+	return ACT_END;
+}
+
+/* What an in-call thread waits for. */
+static enum action after_entry(struct run_thread *t)
+{
+	const struct trc_rec *rec = run_head(t);
+
+	if (!rec)
+		return ACT_END;
+	switch (rec->type) {
+	case TRC_LEAVE:
+		return ACT_LEAVE;
+	case TRC_SIGNAL:
+		return ACT_SIGNAL;
+	case TRC_THREAD_EXIT:
+		return ACT_EXIT;
+	default:
+		return ACT_END;
+	}
+}
+
+/* Performs the thread's action; its next one is returned and stored. */
+enum action run_perform(struct mach_run *r, struct run_thread *t)
+{
+	enum action a;
+
+	run_switch(r, t->index);
+	switch (t->s.action) {
+	case ACT_ENTER:
+		a = perform_enter(r, t);
+		if (a == ACT_RUN && t->s.life == LIFE_IN_CALL)
+			a = after_entry(t);
+		break;
+	case ACT_LEAVE:
+		a = perform_leave(r, t);
+		break;
+	case ACT_SIGNAL:
+		a = perform_signal(r, t);
+		break;
+	case ACT_EXIT:
+		a = perform_exit(r, t);
+		break;
+	case ACT_CLEAR:
+		a = perform_clear(r, t);
+		break;
+	default:
+		a = t->s.action;
+	}
+	return t->s.action = a;
+}

@@ -1,0 +1,212 @@
+/*
+ * The engine: executes guest code of one thread at a time.
+ *
+ * A block is a straight run of guest instructions, compiled once to bytecode:
+ *
+ *   integer code   lifted by libVEX, each IR statement one or no operation
+ *   vector and     executed by the host's processor itself: a stub loads the
+ *   floating code  registers the instruction names, executes it with its memory
+ *                  operand redirected to a buffer, and stores them back. What
+ *                  the hardware does with rounding, sticky flags and NaNs is
+ *                  then right by construction, and any instruction the host
+ *                  knows needs no table here.
+ *   the rest       (rep, xsave, fs base ...) small functions of our own
+ *
+ * Operands are byte offsets into the frame: guest registers, temporaries and
+ * constants lie in one reservation of address space. The guest registers of
+ * the thread that runs are in the frame; those of the others in struct mach_cpu.
+ *
+ * Faults are exact. A write to a register that a later one in the block makes
+ * superfluous is left out of the bytecode but kept in a side list; when an
+ * operation faults, the list brings the registers up to date.
+ */
+#ifndef CSCHED_MACHINE_ENGINE_H
+#define CSCHED_MACHINE_ENGINE_H
+
+#include "analyzer/machine/memory.h"
+#include "common/err.h"
+#include "common/vec.h"
+
+#include <valgrind/libvex_guest_amd64.h>
+
+#define MACH_STATE_SIZE sizeof(VexGuestAMD64State)
+#define MACH_OFF(reg) ((uint32_t)offsetof(VexGuestAMD64State, guest_##reg))
+#define MACH_MAX_INSNS 64   /* per block */
+
+/* Registers of a thread. */
+struct mach_cpu {
+	VexGuestAMD64State g;
+	uint8_t fx[512] __attribute__((aligned(64))); /* FXSAVE layout; its XMM part is unused */
+	uint64_t insns; /* executed so far */
+};
+
+struct mach_frame {
+	VexGuestAMD64State g __attribute__((aligned(64)));
+	uint8_t fx[512] __attribute__((aligned(64)));
+	uint8_t operand[4096] __attribute__((aligned(64))); /* of native instructions */
+	uint64_t flags; /* rflags around a native instruction */
+};
+
+/* Where temporaries and constants begin in the frame. */
+#define MACH_TEMPS 0x4000u
+#define MACH_TEMP_SIZE 16u
+#define MACH_MAX_TEMPS 24576u
+#define MACH_CONSTS (MACH_TEMPS + MACH_MAX_TEMPS * MACH_TEMP_SIZE)
+#define MACH_FRAME_SIZE (64u << 20)
+_Static_assert(sizeof(struct mach_frame) <= MACH_TEMPS, "the frame's head fits");
+
+enum mach_code {
+#define MACH_OP(name, ...) OP_##name,
+#include "analyzer/machine/ops.def"
+#undef MACH_OP
+	OP_COUNT
+};
+
+struct mach_op {
+	uint16_t code;  /* enum mach_code */
+	uint8_t size;   /* bytes of the access, or of the result */
+	uint8_t insn;   /* index of the guest instruction in the block */
+	uint32_t d, a, b; /* frame offsets */
+	uint64_t imm;   /* constant, pc, or pointer, depending on the code */
+};
+
+/* A register write that was left out because the one at op `until` follows. */
+struct mach_late_put {
+	uint32_t at, until; /* op indices */
+	uint32_t offset, from;
+};
+
+/* The same code may be compiled in several ways. */
+enum block_variant {
+	BLOCK_WHOLE,
+	BLOCK_STEP,  /* a single instruction */
+	BLOCK_BREAK, /* stops at break_pcs */
+};
+
+enum mach_block_end {
+	BLOCK_FALL,     /* straight on: too long, or something special follows */
+	BLOCK_COND,     /* conditional branch, loop, jrcxz */
+	BLOCK_DIRECT,   /* jmp, call */
+	BLOCK_INDIRECT, /* jmp *x, call *x, ret */
+	BLOCK_STOP,     /* the engine hands over: see enum mach_stop */
+};
+
+struct mach_block {
+	uint64_t pc;
+	uint64_t end_pc;     /* behind its last instruction */
+	uint64_t last_pc;    /* of its last instruction */
+	uint64_t target;     /* BLOCK_COND: when taken */
+	struct mach_op *ops;
+	uint32_t nops;
+	uint8_t ninsns;
+	uint8_t end;         /* enum mach_block_end */
+	bool call, ret;      /* BLOCK_DIRECT, BLOCK_INDIRECT: which */
+	uint8_t variant;     /* enum block_variant */
+	uint8_t gen;
+	uint32_t temps;      /* temporaries in use */
+	uint64_t insn_pc[MACH_MAX_INSNS + 1];
+	struct mach_late_put *late;
+	uint32_t nlate;
+	struct mach_block *link[2]; /* successors: [0] end, [1] exit */
+	struct mach_block *next;    /* in the hash chain */
+};
+
+enum mach_stop {
+	STOP_NONE,
+	STOP_LIMIT,     /* insn_limit was reached */
+	STOP_SYSCALL,   /* rip is at the syscall instruction; it has no effect yet */
+	STOP_NONDET,    /* rip is at rdtsc, cpuid, ... */
+	STOP_EVENT,     /* rip is at the recorder's event primitive */
+	STOP_BREAK,     /* rip is one of break_pcs */
+	STOP_FAULT,     /* rip is at an instruction that raises fault.signal */
+	STOP_UNDECODED, /* rip is at an instruction the machine does not know */
+	STOP_BRANCH,    /* the branch hook refused; rip is where the branch went */
+	STOP_HOOK,      /* a hook asked for it; rip is the next instruction */
+};
+
+struct mach_fault {
+	int signal, code; /* SIGSEGV, SEGV_MAPERR ... */
+	uint64_t address;
+};
+
+struct mach;
+
+/* taken is 0, 1, or 2 when both ways lead to the same place. */
+typedef bool mach_branch_fn(void *arg, struct mach *m, const struct mach_block *b, int taken,
+			    uint64_t next);
+
+enum mach_access_how { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_LOCKED = 4 };
+
+/* size is 1, 2, 4 or 8. Before a write, after a read. */
+typedef void mach_access_fn(void *arg, struct mach *m, uint64_t pc, uint64_t address,
+			    unsigned size, unsigned how, uint64_t value);
+
+struct shadow;
+struct native_code;
+struct arena_chunk;
+
+struct mach {
+	uint8_t *f;          /* the frame, as bytes */
+	struct mach_frame *frame;
+	struct mem *mem;
+	uint64_t insns;      /* of the running thread */
+	uint64_t insn_limit; /* stop before exceeding it */
+	bool stop_asked;     /* set by hooks: ends the run at the next block */
+	uint64_t event_pc, event_end; /* 0: none; where to go on behind it */
+	bool breaking;       /* stop at break_pcs (sorted; flush when they change) */
+	const uint64_t *break_pcs;
+	size_t nbreak_pcs;
+	mach_branch_fn *branch;
+	void *branch_arg;
+	mach_access_fn *access; /* selects the slow interpreter when not NULL */
+	void (*locked_end)(void *arg, struct mach *m, uint64_t pc);
+	void *access_arg;
+	struct shadow *shadow;  /* likewise */
+	uint32_t *slots;        /* its expressions per 8 bytes of the frame; NULL: none */
+	struct mach_fault fault;
+	char why[160];       /* STOP_UNDECODED: what and where */
+	uint64_t native_insns;
+	bool in_lock;        /* inside a locked instruction ... */
+	bool lock_loaded;    /* ... that has read its operand already */
+	uint32_t mxcsr_masks; /* the guest's exception masks; the host runs masked */
+	/* position inside a block, for hooks */
+	const struct mach_block *now;
+	const struct mach_op *now_op;
+	/* code */
+	struct mach_block **blocks;
+	size_t nblocks, blocks_cap;
+	struct arena_chunk *arena; /* memory of all blocks */
+	uint32_t consts;     /* next free constant */
+	struct native_code *native;
+	uint64_t lifted, flushes;
+	bool flush_wanted;
+};
+
+err_t mach_engine_new(struct mach **out);
+void mach_engine_free(struct mach *m);
+
+/* Runs the thread in the frame until something stops it. */
+enum mach_stop mach_engine_run(struct mach *m);
+
+/* Thread switch. */
+void mach_cpu_init(struct mach_cpu *cpu);
+void mach_cpu_load(struct mach *m, const struct mach_cpu *cpu);
+void mach_cpu_store(struct mach *m, struct mach_cpu *cpu);
+
+uint64_t mach_rflags(const VexGuestAMD64State *g);
+void mach_set_rflags(VexGuestAMD64State *g, uint64_t rflags);
+
+/* Inside a hook: bring the registers in the frame up to date for now_op. */
+void mach_sync_registers(struct mach *m);
+
+/* ---- compile.c ---- */
+struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant);
+void mach_blocks_flush(struct mach *m);
+uint32_t mach_const(struct mach *m, uint64_t lo, uint64_t hi);
+
+static inline void *mach_at(const struct mach *m, uint32_t offset)
+{
+	return m->f + offset;
+}
+
+#endif

@@ -1,0 +1,431 @@
+/*
+ * Executing another order of the threads: mach_execute().
+ *
+ * Points are given by instruction numbers of the recorded run. In another order
+ * a lock may be free where it was taken, so libc executes another number of
+ * instructions; the points are therefore translated first, by executing the
+ * recorded order once more: an access becomes "the n-th execution of this pc by
+ * this thread", a recorded operation "the n-th call of this kind from this site".
+ *
+ * Futexes are executed, not replayed: who waits and who wakes depends on the
+ * order. Other system calls get their recorded results as long as number, place
+ * and arguments are those of the record, and a few harmless ones are done anew.
+ * Anything else means that the recorded world has been left.
+ */
+#include "analyzer/machine/execute.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define LONGEST 200000000ull   /* instructions of one execution */
+#define FREE_TURN 20000u
+#define NUDGE 3000u            /* instructions a thread may take to release something */
+#define NUDGE_STEP 20u
+
+/* ---- one thread, freely ---- */
+
+static void at_event(struct mach_run *r, struct execution *x, struct run_thread *t)
+{
+	VexGuestAMD64State *g = &r->m->frame->g;
+	unsigned op_at = (uint32_t)g->guest_RDI, op = TRC_SYNC_OP(op_at);
+	uint64_t place = exec_event_place(op_at, g->guest_RDX);
+
+	if (op == TRC_OP_ASSERT || op == TRC_OP_USER_FAIL) {
+		exec_failed(r, x, t->index, 0, g->guest_RDX);
+		return;
+	}
+	exec_count_up(x, t->index, place);
+	exec_inside(&x->inside[t->index], op_at, g->guest_RDX);
+	g->guest_RAX = g->guest_RCX;
+	g->guest_RIP = r->m->event_end;
+	r->m->insns++;
+}
+
+static void at_nondet(struct mach_run *r, struct execution *x, struct run_thread *t)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
+
+	for (size_t i = t->s.rec; i < t->recs.n && i < t->s.rec + 64; i++) {
+		const struct trc_nondet *n = (const void *)t->recs.v[i];
+
+		if (n->rec.type == TRC_NONDET && n->pc == pc) {
+			t->s.rec = i;
+			if (run_nondet(r, t) != ACT_RUN)
+				break;
+			return;
+		}
+	}
+	exec_left(r, x, t->index, "an instruction whose result was not recorded");
+}
+
+static void at_fault(struct mach_run *r, struct execution *x, struct run_thread *t)
+{
+	exec_failed(r, x, t->index, r->m->fault.signal, r->m->frame->g.guest_RIP);
+}
+
+static uint64_t place_of(const struct mach_run *r, enum mach_stop stop)
+{
+	const VexGuestAMD64State *g = &r->m->frame->g;
+
+	return stop == STOP_BREAK ? g->guest_RIP :
+	       stop == STOP_EVENT ? exec_event_place((uint32_t)g->guest_RDI, g->guest_RDX) : 0;
+}
+
+/* The thread stands before its next point, at this place. */
+static bool at_point(struct execution *x, uint32_t t, uint64_t place)
+{
+	const struct exec_point *p = x->first_of[t] < x->npoints ? &x->points[x->first_of[t]] : NULL;
+
+	return p && p->place == place && exec_count(x, p) + 1 == p->nth;
+}
+
+/*
+ * Executes at most n instructions; stops behind the thread's point. Without one
+ * (it only lets another thread go on) it stops before its next.
+ */
+static void go(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t n,
+	       const struct exec_point *point)
+{
+	struct mach *m = r->m;
+	uint64_t begin;
+
+	run_switch(r, t->index);
+	begin = m->insns;
+	while (!x->done && m->insns - begin < n && t->s.life == LIFE_RUNNING) {
+		uint64_t before = m->insns;
+		enum mach_stop stop;
+
+		if (point && exec_reached(r, x, point))
+			break;
+		m->breaking = true;
+		m->insn_limit = exec_fate_limit(r, x, t->index, begin + n);
+		/* A breakpoint at rip stops at once: it was counted, so step over it. */
+		if (x->step[t->index]) {
+			m->breaking = false;
+			m->insn_limit = before + 1;
+			x->step[t->index] = false;
+			exec_store_late(r, x, t->index);
+		}
+		stop = mach_engine_run(m);
+		r->time += m->insns - before;
+		if (t->index == x->fate.thread)
+			exec_fate_note(r, x);
+		if (x->done)
+			break;
+		if (!point && !x->broken && at_point(x, t->index, place_of(r, stop)))
+			break;
+		switch (stop) {
+		case STOP_BREAK:
+			exec_count_up(x, t->index, m->frame->g.guest_RIP);
+			x->step[t->index] = true;
+			break;
+		case STOP_EVENT:
+			at_event(r, x, t);
+			break;
+		case STOP_SYSCALL:
+			exec_syscall(r, x, t);
+			break;
+		case STOP_NONDET:
+			at_nondet(r, x, t);
+			break;
+		case STOP_FAULT:
+			at_fault(r, x, t);
+			break;
+		case STOP_UNDECODED:
+			exec_left(r, x, t->index, m->why);
+			break;
+		default:
+			break;
+		}
+	}
+	m->breaking = false;
+}
+
+/* Stops before the thread's next point. */
+void exec_go_before(struct mach_run *r, struct execution *x, struct run_thread *t)
+{
+	go(r, x, t, FREE_TURN, NULL);
+}
+
+/* ---- all threads ---- */
+
+static bool runnable(const struct run_thread *t)
+{
+	return t->s.life == LIFE_RUNNING;
+}
+
+/* From its last point the failing thread fails as soon as it did when recorded, or not at all. */
+static void note_fate(struct mach_run *r, struct execution *x, const struct exec_point *p)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	if (!f || p->thread != f->thread || p->insn > x->fail_insns || x->decided)
+		return;
+	x->fail_from = mach_thread_insns(r, p->thread);
+	x->fail_distance = x->fail_insns - p->insn;
+}
+
+/* It was decided: let the thread show how, if it can. */
+static void see_decision(struct mach_run *r, struct execution *x)
+{
+	if (!x->decided)
+		return;
+	if (runnable(&r->threads[x->fate.thread]))
+		go(r, x, &r->threads[x->fate.thread], x->fail_distance + EXEC_MARGIN, NULL);
+	exec_fate_blocked(r, x);
+}
+
+/* Points in order; a thread that blocks before its point is left for later. */
+static void run_points(struct mach_run *r, struct execution *x)
+{
+	size_t idle = 0;
+
+	while (!x->done && x->at < x->npoints) {
+		const struct exec_point *p = &x->points[x->at];
+		struct run_thread *t = &r->threads[p->thread];
+		uint64_t before = mach_thread_insns(r, p->thread);
+
+		if (exec_reached(r, x, p) || t->s.life == LIFE_ENDED ||
+		    (exec_splits(x, p) && exec_load_early(r, x, t, p))) {
+			note_fate(r, x, p);
+			x->first_of[p->thread] = p->next;
+			x->at++;
+			x->out->points++;
+			idle = 0;
+			continue;
+		}
+		see_decision(r, x);
+		if (runnable(t) && !x->done)
+			go(r, x, t, FREE_TURN, p);
+		if (mach_thread_insns(r, p->thread) != before || exec_reached(r, x, p)) {
+			idle = 0;
+		} else if (exec_time_out(r, x, p->thread)) {
+			/* Nobody before it in the order woke it: its time is up. */
+			idle = 0;
+		} else if (++idle > 4 || !exec_let_others(r, x, p->thread)) {
+			return; /* blocked: decided by the caller */
+		}
+		if (r->time - x->began > LONGEST)
+			return;
+	}
+}
+
+/* Runs t a little at a time until `blocked` can go on. */
+static bool nudge(struct mach_run *r, struct execution *x, struct run_thread *t, uint32_t blocked)
+{
+	for (unsigned spent = 0; spent < NUDGE && runnable(t) && !x->done; spent += NUDGE_STEP) {
+		uint64_t before = mach_thread_insns(r, t->index);
+
+		go(r, x, t, NUDGE_STEP, NULL);
+		if (runnable(&r->threads[blocked]))
+			return true;
+		if (mach_thread_insns(r, t->index) == before)
+			return false;
+	}
+	return false;
+}
+
+/* Who can let the thread go on: its creator, or who owns the mutex that it waits for. */
+static uint32_t helper_of(struct mach_run *r, const struct execution *x, uint32_t t)
+{
+	const struct trc_thread_info *info = trc_thread_at(r->t, t);
+	uint32_t owner = 0; /* pthread_mutex_t: the futex word, a count, the owner's tid */
+
+	if (r->threads[t].s.life == LIFE_UNBORN)
+		return info && info->rec && info->rec->parent < r->nthreads ? info->rec->parent :
+									      NO_THREAD;
+	if (!x->wait[t].waiting || !mem_peek(r->m->mem, x->wait[t].address + 8, &owner, 4) || !owner)
+		return NO_THREAD;
+	for (uint32_t i = 0; i < r->nthreads; i++) {
+		info = trc_thread_at(r->t, i);
+		if (i != t && info && info->rec && info->rec->tid == owner)
+			return i;
+	}
+	return NO_THREAD;
+}
+
+/*
+ * Somebody must let the blocked thread go on: its helper; or whoever came last
+ * in the order, who stands right before a release more often than not; then
+ * the others. None goes past its own next point.
+ */
+bool exec_let_others(struct mach_run *r, struct execution *x, uint32_t but)
+{
+	uint64_t before = r->time;
+	uint32_t helper = helper_of(r, x, but);
+
+	if (helper != NO_THREAD && nudge(r, x, &r->threads[helper], but))
+		return true;
+	for (size_t i = x->at, tried = 0; i-- > 0 && tried < 8; tried++)
+		if (x->points[i].thread != but &&
+		    nudge(r, x, &r->threads[x->points[i].thread], but))
+			return true;
+	for (size_t i = 0; i < r->nthreads && !x->done; i++)
+		if (i != but && nudge(r, x, &r->threads[i], but))
+			return true;
+	return r->time != before;
+}
+
+/* The thread whose fate is asked for goes first, or last: then who came last goes first. */
+static uint32_t turn_of(const struct mach_run *r, const struct execution *x, size_t i)
+{
+	const struct trc_failure *f = r->t->failure;
+	size_t fails = f && f->thread < r->nthreads ? f->thread : 0;
+
+	if (!x->others_first)
+		return (uint32_t)((fails + i) % r->nthreads);
+	if (i + 1 == r->nthreads)
+		return (uint32_t)fails;
+	size_t t = ((x->npoints ? x->points[x->npoints - 1].thread : 0) + i) % r->nthreads;
+	return (uint32_t)(t == fails ? (t + r->nthreads - 1) % r->nthreads : t);
+}
+
+static bool somebody_times_out(struct mach_run *r, struct execution *x)
+{
+	for (uint32_t i = 0; i < r->nthreads; i++)
+		if (exec_time_out(r, x, i))
+			return true;
+	return false;
+}
+
+static void run_on(struct mach_run *r, struct execution *x)
+{
+	while (!x->done && r->time - x->began < LONGEST) {
+		bool any = false;
+
+		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
+			struct run_thread *t = &r->threads[turn_of(r, x, i)];
+
+			if (!runnable(t))
+				continue;
+			any = true;
+			go(r, x, t, x->others_first ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1,
+			   NULL);
+			if (!x->done)
+				exec_fate_passed(r, x);
+			if (x->others_first && runnable(t))
+				break; /* as far as it can */
+		}
+		if (!any && !x->done && !somebody_times_out(r, x))
+			exec_stuck(r, x);
+	}
+	if (!x->done)
+		exec_decide(x, MACH_OUT_LEFT, r->res.thread, 0, "gave up after too many instructions");
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void set_breaks(struct mach_run *r, struct execution *x)
+{
+	size_t n = 0;
+
+	x->breaks = xcalloc(x->npoints + 2, sizeof *x->breaks);
+	for (size_t i = 0; i < x->npoints; i++)
+		if (x->points[i].place && !(x->points[i].place >> 63))
+			x->breaks[n++] = x->points[i].place;
+	if (x->fate.nth)
+		x->breaks[n++] = x->fate.place;
+	if (n)
+		qsort(x->breaks, n, sizeof *x->breaks, by_value);
+	r->m->break_pcs = x->breaks;
+	r->m->nbreak_pcs = n;
+	mach_blocks_flush(r->m); /* blocks made for other breakpoints */
+}
+
+/* In the committed order these threads were inside calls; futexes are emulated from here. */
+static void settle_calls(struct mach_run *r, struct execution *x)
+{
+	for (size_t i = 0; i < r->nthreads; i++) {
+		struct run_thread *t = &r->threads[i];
+
+		if (t->s.life == LIFE_IN_CALL)
+			exec_adopt_call(r, x, t);
+		t->s.action = ACT_RUN;
+	}
+}
+
+static void execution_free(struct mach_run *r, struct execution *x)
+{
+	r->m->break_pcs = NULL;
+	r->m->nbreak_pcs = 0;
+	mach_blocks_flush(r->m);
+	r->execution = NULL;
+	free(x->points);
+	free(x->counts.v);
+	free(x->first_of);
+	free(x->step);
+	free(x->unfinished);
+	free(x->inside);
+	free(x->wait);
+	free(x->early);
+	free(x->cleared);
+	free(x->breaks);
+}
+
+static void execute(struct mach_run *r, struct execution *x)
+{
+	exec_counts_reset(x);
+	set_breaks(r, x);
+	r->free = true;
+	settle_calls(r, x);
+	x->began = r->time;
+	exec_link_points(x, r->nthreads);
+	run_points(r, x);
+	x->broken = x->at < x->npoints;
+	exec_fate_passed(r, x);
+	if (!x->done)
+		run_on(r, x);
+	r->free = false;
+}
+
+err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_outcome *out)
+{
+	struct execution x = { .out = out, .npoints = o->npoints, .fate = { .thread = NO_THREAD },
+			       .others_first = o->others_first };
+	uint64_t left;
+	size_t log;
+	err_t e;
+
+	*out = (struct mach_outcome){ .kind = MACH_OUT_LEFT };
+	for (size_t i = 0; i < o->npoints; i++)
+		if (o->points[i].thread >= r->nthreads)
+			return err_new(ERR_INTERNAL, "a point of a thread that does not exist");
+	x.points = xcalloc(o->npoints + 1, sizeof *x.points);
+	x.first_of = xcalloc(r->nthreads + 1, sizeof *x.first_of);
+	x.unfinished = xcalloc(r->nthreads + 1, sizeof *x.unfinished);
+	x.inside = xcalloc(r->nthreads + 1, sizeof *x.inside);
+	x.step = xcalloc(r->nthreads + 1, sizeof *x.step);
+	x.wait = xcalloc(r->nthreads + 1, sizeof *x.wait);
+	x.early = xcalloc(r->nthreads + 1, sizeof *x.early);
+	x.cleared = xcalloc(r->nthreads + 1, sizeof *x.cleared);
+	for (size_t i = 0; i < r->nthreads; i++)
+		x.cleared[i] = r->threads[i].start ? r->threads[i].start->clear_tid : 0;
+	for (size_t i = 0; i < o->npoints; i++)
+		x.points[i] = (struct exec_point){ o->points[i].thread, o->points[i].insn, 0, 0, 0 };
+	if (o->fate)
+		x.fate = (struct exec_point){ .thread = o->fate->thread, .insn = o->fate->insn };
+	exec_counts_reset(&x);
+	r->execution = &x;
+	e = exec_translate(r, &x, o->from);
+	if (!e)
+		e = exec_go_exactly(r, o->from, &log, &left);
+	if (!e)
+		execute(r, &x);
+	out->insns = r->time - x.began;
+	run_settle(r);
+	execution_free(r, &x);
+	return e;
+}
+
+void mach_outcome_free(struct mach_outcome *o)
+{
+	free(o->why);
+	*o = (struct mach_outcome){ 0 };
+}

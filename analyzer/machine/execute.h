@@ -1,0 +1,125 @@
+/* Inside of mach_execute(): execute.c and execute_calls.c. */
+#ifndef CSCHED_MACHINE_EXECUTE_H
+#define CSCHED_MACHINE_EXECUTE_H
+
+#include "analyzer/machine/follow.h"
+
+struct exec_point {
+	uint32_t thread;
+	uint64_t insn;  /* in the recorded run */
+	uint64_t place; /* pc, or a number for (operation, site); 0: neither was found */
+	uint64_t nth;   /* execution of it by the thread, from 1, since the start */
+	size_t next;    /* of the same thread */
+};
+
+struct count;
+struct counts {
+	struct count *v;
+	size_t n, cap;
+};
+
+/* A thread blocked in a futex wait. */
+struct futex_wait {
+	bool waiting, can_time_out;
+	uint64_t address;
+	uint32_t bitset;
+	uint64_t since; /* order of arrival */
+};
+
+/* The load half of an update whose store half comes later in the order. */
+struct early_load {
+	bool done;
+	uint64_t address, value;
+	uint32_t size;
+};
+
+struct execution {
+	struct mach_outcome *out;
+	struct exec_point *points;
+	size_t npoints, at;
+	size_t *first_of;   /* by thread: its next point, while translating and executing */
+	bool others_first;  /* see struct mach_order */
+	bool translating;
+	bool broken;        /* the points could not be executed in their order */
+	struct counts counts;
+	/* By thread: the operation it is inside of, as the place of its end (0: none); when
+	 * recorded (with the number of that end, had it come), and here. */
+	struct exec_point *unfinished;
+	uint64_t *inside;
+	bool *step;         /* by thread: stands at a breakpoint that was counted */
+	struct futex_wait *wait; /* by thread */
+	struct early_load *early; /* by thread */
+	uint64_t arrivals;
+	uint64_t *cleared;  /* by thread: the word that its end clears; 0: none */
+	uint64_t *breaks;
+	struct exec_point fate; /* the instruction that decided the failure; nth 0: not known */
+	uint64_t fate_next;  /* where it went when recorded */
+	bool decided;        /* it has been executed ... */
+	bool turned;         /* ... and went elsewhere */
+	uint64_t fail_insns; /* of the failing thread, when it failed */
+	uint64_t fail_from;  /* where the failing thread stood at its last point, here ... */
+	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
+	uint64_t began;
+	bool done;
+};
+
+/* execute.c */
+void exec_go_before(struct mach_run *r, struct execution *x, struct run_thread *t);
+bool exec_let_others(struct mach_run *r, struct execution *x, uint32_t but);
+
+/* execute_points.c */
+/* Translates the points, by executing the recorded order from `from` on. */
+err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from);
+/* Up to the run's time, inside a step of the log if need be; *left is the rest of that step. */
+err_t exec_go_exactly(struct mach_run *r, uint64_t time, size_t *log, uint64_t *left);
+/* Points of one thread in a list, by rising instruction number, from x->first_of on. */
+void exec_link_points(struct execution *x, size_t nthreads);
+/* Counts one more execution of a place; an operation's place is exec_event_place(). */
+void exec_inside(uint64_t *inside, unsigned op_at, uint64_t site);
+void exec_count_up(struct execution *x, uint32_t thread, uint64_t place);
+void exec_counts_reset(struct execution *x);
+uint64_t exec_count(struct execution *x, const struct exec_point *p); /* of its place, so far */
+uint64_t exec_event_place(unsigned op_at, uint64_t site);
+/* The n-th execution of the point's place is behind us (its step included). */
+bool exec_reached(struct mach_run *r, struct execution *x, const struct exec_point *p);
+
+/* execute_split.c: an update whose load and store are not next to each other in the order */
+bool exec_splits(const struct execution *x, const struct exec_point *p);
+/* Brings t before the instruction and loads; false: it cannot come there now. */
+bool exec_load_early(struct mach_run *r, struct execution *x, struct run_thread *t,
+		     const struct exec_point *p);
+/* The current thread is about to execute it: it sees what was loaded. */
+void exec_store_late(struct mach_run *r, struct execution *x, uint32_t thread);
+
+/* execute_fate.c */
+#define EXEC_MARGIN 500u /* instructions past where it failed when recorded: it did not */
+bool exec_decide(struct execution *x, enum mach_outcome_kind kind, uint32_t thread, uint64_t pc,
+		 const char *why);
+/* The failing thread is further than where it failed when recorded, and did not. */
+bool exec_past(const struct mach_run *r, struct execution *x);
+/* A thread fails at pc: as recorded or not. sig 0: by an assertion. */
+void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, uint64_t pc);
+void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what);
+/* Nobody can go on: as recorded or not. */
+void exec_stuck(struct mach_run *r, struct execution *x);
+void exec_fate_passed(struct mach_run *r, struct execution *x);
+/* The failing thread, now current, has run a little: was its fate decided? */
+void exec_fate_note(struct mach_run *r, struct execution *x);
+/* It cannot run at the moment. */
+void exec_fate_blocked(struct mach_run *r, struct execution *x);
+/* How far a thread may run: what was decided is to be seen before anything else. */
+uint64_t exec_fate_limit(const struct mach_run *r, const struct execution *x, uint32_t t,
+			 uint64_t limit);
+
+/* execute_calls.c */
+void exec_syscall(struct mach_run *r, struct execution *x, struct run_thread *t);
+void exec_adopt_call(struct mach_run *r, struct execution *x, struct run_thread *t);
+uint64_t exec_arg(const struct mach_run *r, unsigned i); /* of the system call at rip */
+void exec_returns(struct mach_run *r, int64_t result);   /* it is over */
+/* The thread's wait ends by time, if it has one. */
+bool exec_time_out(struct mach_run *r, struct execution *x, uint32_t t);
+
+/* execute_spawn.c: a thread whose creation differs from the record; false: none can be made */
+bool exec_spawn(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t nr);
+
+#endif

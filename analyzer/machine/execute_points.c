@@ -1,0 +1,252 @@
+/*
+ * Points of another order, translated: "the n-th execution of this pc by this
+ * thread", "the n-th call of this kind from this site" (see execute.c).
+ */
+#include "analyzer/machine/execute.h"
+
+#include <string.h>
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	return (a * 0x9e3779b97f4a7c15ull ^ b) * 0xc2b2ae3d27d4eb4full;
+}
+
+/* n-th execution of a place by a thread; an open hash that only grows */
+struct count {
+	uint64_t place; /* 0: empty */
+	uint32_t thread;
+	uint64_t n, insn;
+};
+
+static struct count *count_at(struct counts *c, uint32_t thread, uint64_t place)
+{
+	size_t i;
+
+	if (2 * (c->n + 1) > c->cap) {
+		struct counts old = *c;
+
+		c->cap = old.cap ? 2 * old.cap : 1024;
+		c->v = xcalloc(c->cap, sizeof *c->v);
+		c->n = 0;
+		for (size_t k = 0; k < old.cap; k++)
+			if (old.v[k].place)
+				*count_at(c, old.v[k].thread, old.v[k].place) = old.v[k];
+		free(old.v);
+	}
+	i = (size_t)(mix(place, thread) >> 24) & (c->cap - 1);
+	while (c->v[i].place && (c->v[i].place != place || c->v[i].thread != thread))
+		i = (i + 1) & (c->cap - 1);
+	if (!c->v[i].place) {
+		c->v[i] = (struct count){ place, thread, 0, UINT64_MAX };
+		c->n++;
+	}
+	return &c->v[i];
+}
+
+/* Places of recorded operations must not look like pcs. */
+uint64_t exec_event_place(unsigned op_at, uint64_t site)
+{
+	return mix(site, op_at) | 1ull << 63;
+}
+
+static void passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn)
+{
+	struct count *c = count_at(&x->counts, thread, place);
+
+	if (c->insn == insn)
+		return; /* another access of the same instruction */
+	c->insn = insn;
+	c->n++;
+	for (size_t i = x->first_of[thread]; i < x->npoints; i = x->points[i].next) {
+		struct exec_point *p = &x->points[i];
+
+		if (p->insn > insn)
+			break;
+		if (p->insn == insn && !p->place) {
+			p->place = place;
+			p->nth = c->n;
+		}
+		x->first_of[thread] = p->next;
+	}
+	if (thread == x->fate.thread && insn == x->fate.insn) {
+		x->fate.place = place;
+		x->fate.nth = c->n;
+	}
+}
+
+/* Only where the fate is one: of branches no point is made. */
+static void on_branch(void *arg, const struct mach_branch *b)
+{
+	struct execution *x = arg;
+
+	if (b->thread != x->fate.thread)
+		return;
+	passed(x, b->thread, b->pc, b->insn);
+	if (b->insn == x->fate.insn)
+		x->fate_next = b->target;
+}
+
+static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,
+		      unsigned how, uint64_t value)
+{
+	struct mach_run *r = arg;
+
+	(void)address;
+	(void)size;
+	(void)how;
+	(void)value;
+	if (m->now_op)
+		passed(r->execution, r->current, pc, m->insns + m->now_op->insn);
+}
+
+void exec_inside(uint64_t *inside, unsigned op_at, uint64_t site)
+{
+	*inside = TRC_SYNC_AT(op_at) == TRC_AT_BLOCK ? exec_event_place(TRC_SYNC_OP(op_at), site) : 0;
+}
+
+void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site)
+{
+	if (!r->execution || !r->execution->translating)
+		return;
+	exec_inside(&r->execution->unfinished[thread].place, op_at, site);
+	passed(r->execution, thread, exec_event_place(op_at, site), r->m->insns);
+}
+
+/* Operations that never ended when recorded end here when their place comes once more. */
+static void find_unfinished(struct mach_run *r, struct execution *x)
+{
+	for (uint32_t t = 0; t < r->nthreads; t++) {
+		struct exec_point *u = &x->unfinished[t];
+
+		u->thread = t;
+		u->insn = mach_thread_insns(r, t);
+		if (u->place)
+			u->nth = exec_count(x, u) + 1;
+	}
+	for (size_t i = 0; i < x->npoints; i++) {
+		struct exec_point *p = &x->points[i];
+		const struct exec_point *u = &x->unfinished[p->thread];
+
+		if (!p->place && u->place && p->insn >= u->insn) {
+			p->place = u->place;
+			p->nth = u->nth;
+		}
+	}
+}
+
+void exec_link_points(struct execution *x, size_t nthreads)
+{
+	size_t *last = xcalloc(nthreads + 1, sizeof *last);
+
+	for (size_t t = 0; t < nthreads; t++)
+		x->first_of[t] = last[t] = SIZE_MAX;
+	for (size_t i = 0; i < x->npoints; i++) {
+		uint32_t t = x->points[i].thread;
+
+		x->points[i].next = SIZE_MAX;
+		if (last[t] == SIZE_MAX)
+			x->first_of[t] = i;
+		else
+			x->points[last[t]].next = i;
+		last[t] = i;
+	}
+	free(last);
+}
+
+/* Up to the run's time `time`, inside a step of the log if need be. */
+err_t exec_go_exactly(struct mach_run *r, uint64_t time, size_t *log, uint64_t *left)
+{
+	bool stopped;
+
+	TRY(run_go_to(r, time, log));
+	*left = 0;
+	while (*log < r->log.n && r->time < time) {
+		struct log_step s = r->log.v[*log];
+
+		if (s.action == ACT_RUN && r->time + s.insns > time) {
+			struct log_step part = s;
+
+			part.insns = time - r->time;
+			*left = s.insns - part.insns;
+			return run_log_step(r, &part);
+		}
+		TRY(run_log_again(r, *log, *log + 1, &stopped));
+		(*log)++;
+	}
+	return NULL;
+}
+
+/* The instruction that faulted was never executed: its fate would be the next execution. */
+static void find_fault(struct mach_run *r, struct execution *x)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	if (x->fate.thread == NO_THREAD || x->fate.nth || x->fate.insn < x->fail_insns)
+		return;
+	x->fate.place = f->regs[TRC_RIP];
+	x->fate.nth = exec_count(x, &x->fate) + 1;
+}
+
+err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from)
+{
+	size_t log;
+	uint64_t left;
+	bool stopped;
+	struct mach_hooks hooks = { .arg = x, .branch = on_branch };
+	err_t e;
+
+	r->free = false;
+	TRY(exec_go_exactly(r, from, &log, &left));
+	exec_link_points(x, r->nthreads);
+	x->translating = true;
+	r->hooks = &hooks;
+	r->hooks_from = 0;
+	r->m->access = on_access;
+	r->m->access_arg = r;
+	e = NULL;
+	if (left) {
+		struct log_step rest = r->log.v[log++];
+
+		rest.insns = left;
+		e = run_log_step(r, &rest);
+	}
+	if (!e)
+		e = run_log_again(r, log, r->log.n, &stopped);
+	x->translating = false;
+	r->hooks = NULL;
+	r->m->access = NULL;
+	r->m->access_arg = NULL;
+	x->fail_insns = r->t->failure && r->t->failure->thread < r->nthreads ?
+				mach_thread_insns(r, r->t->failure->thread) : UINT64_MAX;
+	find_fault(r, x);
+	find_unfinished(r, x);
+	return e;
+}
+
+void exec_count_up(struct execution *x, uint32_t thread, uint64_t place)
+{
+	count_at(&x->counts, thread, place)->n++;
+}
+
+void exec_counts_reset(struct execution *x)
+{
+	count_at(&x->counts, 0, 1); /* the table exists */
+	x->counts.n = 0;
+	memset(x->counts.v, 0, x->counts.cap * sizeof *x->counts.v);
+}
+
+uint64_t exec_count(struct execution *x, const struct exec_point *p)
+{
+	return count_at(&x->counts, p->thread, p->place)->n;
+}
+
+bool exec_reached(struct mach_run *r, struct execution *x, const struct exec_point *p)
+{
+	uint64_t n;
+
+	if (!p->place) /* thread ends and failures: by number alone */
+		return mach_thread_insns(r, p->thread) > p->insn ||
+		       r->threads[p->thread].s.life == LIFE_ENDED;
+	n = exec_count(x, p);
+	return n > p->nth || (n == p->nth && !x->step[p->thread]);
+}

@@ -1,0 +1,333 @@
+/*
+ * Following a recorded run. The hardest part of the room; read this first.
+ *
+ * ---- What the record says
+ *
+ * Each thread left its path (every conditional branch and indirect target), its
+ * inputs (system call results and what the kernel wrote, rdtsc and kin) and its
+ * place in two orders: `seq`, one total order of all system call entries and
+ * returns, signals and thread exits; and per shard of addresses a total order
+ * (tickets) of the locked instructions, and of plain accesses at sites that a
+ * hunt has found to be shared. Between such *ordered points* a thread runs a
+ * *segment*: plain code whose order against the segments of other threads was
+ * not recorded, but for coarse timestamps. Of some loads (at shared sites, in
+ * libc's locks) it says what they saw.
+ *
+ * ---- What the machine does
+ *
+ * It executes one thread at a time. Which thread: the one whose clock shows the
+ * earliest time, among those whose next ordered point is due (the next in seq,
+ * the next ticket of its shard). A thread's clock is set by each record that
+ * carries a timestamp and runs on with its instructions in between. In a
+ * program without data races any order of segments that respects the ordered
+ * points gives the same values, so this never goes wrong; the path is compared
+ * all the same, at every branch.
+ *
+ * ---- When the guess was wrong
+ *
+ * With data races (libc has benign ones, and the bug we are after is often one)
+ * a segment may read a value that the recorded run did not see there. Then some
+ * branch goes the wrong way, some indirect target, system call or argument
+ * differs: a *mismatch*. It names a thread, and the wrong read lies somewhere
+ * before it.
+ *
+ * The machine goes back to a *checkpoint* (memory is copy-on-write, so one
+ * costs next to nothing) and executes the stretch again, watched: who reads
+ * what, who writes it. The reads of the mismatching thread that another
+ * thread's write could have answered differently are the candidates, latest
+ * first. For each there are two ways out, tried in turn: the read must come
+ * *before* a write that it saw, or *after* a write that it did not see. Either is
+ * an *edge* between two positions (thread, instruction number); edges restrict
+ * when a thread may pass a position, in addition to the ordered points. Places
+ * in which the read would see the same again are left out; of a logged load it
+ * is known what it must see, so few places or none remain. A try that brings
+ * the mismatching thread past the branch without breaking another is kept, and
+ * the search goes on from there with its edges (they are a stack: when nothing
+ * helps, the last one is taken back and its next alternative tried). A thread
+ * that goes wrong itself when looking ahead is often the cause: its reads come
+ * next. A write that is held again and again for the same reader is held *lazily*,
+ * until nobody else can go on: the reader may be a loop that waits for it.
+ *
+ * When no order helps, a load is *forced*: it sees the logged value, or without one a
+ * value that follows the recorded branch, although memory holds something else
+ * (see items.c). Effort is bounded in tries and seconds, and the more a stretch
+ * has cost the sooner loads are forced. What remains is reported as a divergence.
+ *
+ * When the run has come far enough past a mismatch the state becomes the new
+ * checkpoint: the order up to there is *committed*.
+ *
+ * ---- What it proves
+ *
+ * At the end thread, pc and kind of the failure are compared with the record,
+ * and the registers. A racy value that no branch tested may still differ: such
+ * registers, output bytes and (with the stream `final`) memory are listed as
+ * undetermined by the trace. Only a run without any is called exact.
+ *
+ * The order that was found is kept as a log of steps: so many instructions of
+ * this thread, this system call's return, ... Executing the log again is
+ * deterministic; that is mach_again().
+ */
+#ifndef CSCHED_MACHINE_FOLLOW_H
+#define CSCHED_MACHINE_FOLLOW_H
+
+#include "analyzer/machine/engine.h"
+#include "analyzer/machine/machine.h"
+#include "analyzer/machine/shadow.h"
+#include "common/path.h"
+
+#define NO_THREAD UINT32_MAX
+
+enum thread_life { LIFE_UNBORN, LIFE_RUNNING, LIFE_IN_CALL, LIFE_ENDED };
+
+/* What a thread is about to do; ordered ones wait until they are due. */
+enum action {
+	ACT_RUN,      /* go on */
+	ACT_ENTER,    /* system call entry: seq */
+	ACT_LEAVE,    /* system call return: seq */
+	ACT_SIGNAL,   /* a handler begins: seq */
+	ACT_EXIT,     /* the thread ends: seq */
+	ACT_CLEAR,    /* its tid word becomes zero, some time after its exit */
+	ACT_TICKET,   /* an access that was ordered by a ticket */
+	ACT_END,      /* its record ends here */
+	ACT_FAILURE,  /* it stands at the recorded failure */
+	ACT_MISMATCH, /* it does not follow the record; run->why */
+	ACT_STOPPED,  /* run->stop_end: limit, undecoded instruction, native code */
+};
+
+/* Everything about a thread that a checkpoint must hold; copied as a whole. */
+struct thread_state {
+	struct mach_cpu cpu;
+	enum thread_life life;
+	enum action action;
+	size_t rec;             /* next record */
+	const struct trc_enter *call; /* while in a system call */
+	uint64_t cleared;       /* ACT_CLEAR: the word */
+	uint64_t call_pc;       /* of the last system call: where it may be restarted */
+	/* The thread's clock: at instruction clock_insn it was clock_tsc, and an
+	 * instruction has been taking clock_rate / 256 ticks. */
+	uint64_t clock_tsc, clock_insn;
+	uint32_t clock_rate;
+	uint64_t insns_now;     /* at the last branch, for marks on the path */
+	uint32_t shard;         /* ACT_TICKET */
+	uint32_t ticket;
+	/* Between the halves of an update: what the first one loaded. */
+	bool split;
+	uint32_t split_size;
+	uint64_t split_address, split_value;
+	/* the path */
+	struct path_cursor cursor;
+	struct path_cursor before; /* as it was before the current step was decoded */
+	bool in_step;
+	uint32_t side, item;    /* of the step: what comes next */
+};
+
+struct run_thread {
+	uint32_t index;
+	struct thread_state s;
+	struct path_step step;  /* s.in_step: the current fragment */
+	VEC(const struct trc_rec *) recs;
+	const struct trc_start *start;
+	struct shadow_cpu *shadow;
+};
+
+struct seq_event {
+	uint64_t seq;
+	uint32_t thread;
+};
+
+/* Contents of a stretch of a file. */
+struct file_map {
+	uint64_t start, end, offset;
+	struct run_file *file; /* NULL: not to be had */
+};
+
+struct log_step {
+	uint32_t thread;
+	uint32_t action; /* ACT_RUN: insns instructions; else that action */
+	uint64_t insns;
+};
+
+/*
+ * The thread may not pass instruction `insn` before `other` has passed `other_insn`.
+ * EDGE_LAZY there: not as long as anybody else can go on.
+ */
+#define EDGE_LAZY UINT64_MAX
+struct order_edge {
+	uint32_t thread, other;
+	uint64_t insn, other_insn;
+};
+
+/* A load that sees what it saw when recorded, whatever memory holds. */
+struct load_force {
+	struct mach_forced load;
+	uint64_t serial; /* when it was decided: the search takes the latest back first */
+	bool used;       /* memory held something else */
+	bool split;      /* the load half of an update done in halves: nothing odd, see items.c */
+};
+
+struct wanted_load {
+	uint64_t address; /* 0: that of the only read of the instruction */
+	uint32_t size;
+	uint64_t value;
+};
+
+struct checkpoint {
+	uint64_t time;
+	struct mem_image image;
+	struct thread_state *threads;
+	size_t seq, log, brk;
+	uint32_t tickets[TRC_SHARDS];
+	size_t nfiles;
+	struct mach_result counts;
+};
+
+struct mach_run {
+	struct trc *t;
+	struct img_set *images;
+	struct mach_options o;
+	struct mach *m;
+	struct path_frags *frags;
+	struct run_thread *threads;
+	size_t nthreads;
+	uint32_t current;       /* whose registers are in the frame */
+	VEC(struct seq_event) seqs;
+	size_t seq;             /* next in seqs */
+	uint32_t tickets[TRC_SHARDS];
+	uint64_t brk;
+	VEC(struct file_map) files;
+	VEC(struct run_file *) opened;
+	VEC(uint64_t) item_pcs; /* where to stop: instructions with items, and until_pc; sorted */
+	VEC(struct load_force) forces; /* by thread and instruction number */
+	uint64_t force_serial;
+	VEC(struct mach_forced) forced; /* those that counted, in the end */
+	const char *missing;    /* a module whose contents were needed and not to be had */
+	uint64_t time;          /* instructions of all threads ... */
+	uint64_t stretch;       /* ... when the running thread stood at this one */
+	VEC(struct log_step) log;
+	size_t log_sealed;      /* steps before this belong to a checkpoint: not to be extended */
+	VEC(struct mach_slice) slices; /* the log, as the outside sees it */
+	VEC(struct checkpoint *) checkpoints;
+	bool followed;
+	struct mach_result res; /* counts while following */
+	VEC(char *) undetermined;
+	VEC(char *) notes;
+	/* the last mismatch or stop */
+	char *why;
+	enum mach_end stop_end;
+	uint64_t mismatch_pc;
+	bool mismatch_load;     /* the instruction before is the very read that went wrong ... */
+	struct wanted_load wanted; /* ... and should have seen this */
+	/* the search */
+	VEC(struct order_edge) edges;
+	bool lazy_go;           /* nobody can go on but those that lazy edges hold */
+	struct search *search;
+	double deadline;        /* monotonic seconds; 0: none */
+	uint64_t worked;        /* instructions executed, tries of the search included */
+	uint64_t next_progress; /* in the same measure */
+	bool asked_to_stop, until_pc_reached, timed_out, looking_ahead;
+	/* executing another order: the record is no longer followed exactly */
+	bool free;
+	struct execution *execution;
+	/* mach_again */
+	const struct mach_hooks *hooks;
+	struct expr_pool *pool;
+	uint64_t hooks_from;
+};
+
+/* load.c */
+err_t run_load(struct mach_run *r);
+void run_file_map(struct mach_run *r, uint64_t start, uint64_t end, uint64_t offset,
+		  const struct trc_module *module);
+void run_files_free(struct mach_run *r);
+void run_born(struct mach_run *r, struct run_thread *t); /* registers of its first moment */
+
+/* thread.c: one thread, up to its next action */
+void run_switch(struct mach_run *r, uint32_t thread);
+/* Leaves the frame: all registers are in the threads. */
+void run_settle(struct mach_run *r);
+/* Runs until something stops it; returns and stores the thread's action. limit: UINT64_MAX none. */
+enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t limit, bool granted);
+bool run_progress(struct mach_run *r); /* tells how far it is; true: stop */
+const struct trc_rec *run_head(struct run_thread *t);
+bool run_ended(const struct run_thread *t); /* no record but marks is left */
+bool run_failure_near(const struct mach_run *r, const struct run_thread *t);
+bool run_fault_missed(const struct mach_run *r, const struct run_thread *t);
+#define MISSED_FAULT "the recorded instruction failed (signal %d), here it did not"
+enum action run_nondet(struct mach_run *r, struct run_thread *t); /* rdtsc and kin at rip */
+void run_say(struct mach_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+enum action run_mismatch(struct mach_run *r, uint64_t pc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+uint64_t run_head_time(const struct run_thread *t); /* of the next record that has one */
+void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc); /* was read: tsc */
+err_t run_step_again(struct run_thread *t);   /* after the state was restored */
+
+/* The path item the instruction at pc left, and its place in t->s.item; NULL: none. */
+const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, uint64_t pc,
+				      enum trc_item_kind kind);
+
+/* items.c: tickets and values at instructions; all about the one at rip */
+void run_items_load(struct mach_run *r);
+bool run_items_on(const struct mach_run *r);
+bool run_has_ticket(struct mach_run *r, struct run_thread *t);
+/* Does memory hold what the recorded load saw? Else r->wanted tells. */
+bool run_value_agrees(struct mach_run *r, struct run_thread *t);
+/* Does the branch at pc take its target from memory, not from a register or the stack? */
+bool run_is_memory_branch(struct mach_run *r, uint64_t pc);
+void run_force(struct mach_run *r, const struct mach_forced *load);
+/* What the memory operand of the instruction at rip holds now; up to 8 bytes. */
+bool run_operand_load(struct mach_run *r, uint64_t *address, uint32_t *size, uint64_t *value);
+/* The first half of an update in halves is due: loads; false when it is none. */
+bool run_split_load(struct mach_run *r, struct run_thread *t);
+void run_split_store(struct mach_run *r, struct run_thread *t); /* before the second */
+void run_unforce(struct mach_run *r, uint64_t serial);
+struct load_force *run_next_force(const struct mach_run *r, uint32_t thread);
+bool run_force_begin(struct mach_run *r, struct load_force *f);
+void run_force_end(struct mach_run *r, const struct load_force *f);
+void run_forces_publish(struct mach_run *r);
+
+/* run.c */
+void run_tell_branch(struct mach_run *r, const struct mach_block *b, int taken, uint64_t next);
+err_t run_log_again(struct mach_run *r, size_t first, size_t last, bool *stopped);
+err_t run_log_step(struct mach_run *r, const struct log_step *s);
+err_t run_go_to(struct mach_run *r, uint64_t time, size_t *log);
+
+/* execute.c: the thread calls the record primitive */
+void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site);
+
+/* calls.c: what ordered points do */
+enum action run_perform(struct mach_run *r, struct run_thread *t);
+void run_note(struct mach_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void run_undetermined(struct mach_run *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* checkpoint.c */
+struct checkpoint *checkpoint_take(struct mach_run *r);
+void checkpoint_restore(struct mach_run *r, const struct checkpoint *c);
+void checkpoint_free(struct mach_run *r, struct checkpoint *c);
+
+/* follow.c */
+double run_seconds(void); /* monotonic */
+bool run_out_of_time(struct mach_run *r); /* or asked to stop */
+bool run_is_due(struct mach_run *r, struct run_thread *t);
+uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t); /* its clock */
+bool run_take_ticket(struct mach_run *r, struct run_thread *t);
+/* One turn of a thread: its action if it stands at one, then at most so many instructions. */
+enum action run_turn(struct mach_run *r, struct run_thread *t, uint64_t insns);
+void run_log(struct mach_run *r, uint32_t thread, enum action action, uint64_t insns);
+
+/* search.c */
+/* Takes a checkpoint to go back to, now and then. */
+void search_checkpoint(struct mach_run *r);
+/* After a mismatch of t: an earlier state with other edges; false: no order helps. */
+bool search_resolve(struct mach_run *r, struct run_thread *t);
+/* Nobody can go on: perhaps because of the edges of a try. */
+bool search_stuck(struct mach_run *r);
+bool search_complain(struct mach_run *r); /* no order was found: r->why is the first mismatch */
+void search_end(struct mach_run *r);
+
+/* verdict.c */
+void verdict_failure(struct mach_run *r, struct run_thread *t);
+void verdict_final_memory(struct mach_run *r);
+char *run_place(struct mach_run *r, uint64_t pc); /* "libfoo.so: function+0x12"; malloc'd */
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * The machine, seen from outside: a recorded run that can be executed again.
+ *
+ *   mach_open()    loads the trace: memory, modules, threads, paths
+ *   mach_follow()  executes it along the recorded path, finds and commits one
+ *                  order of all threads, and compares the end with the record
+ *   mach_again()   executes the committed order once more, with hooks: every
+ *                  access, branch and event, with symbolic values if asked
+ *   mach_execute() executes another order of the threads from some point on
+ *
+ * Time. A thread's time is its instruction number (0 before its first one; a
+ * rep-prefixed instruction counts once). The run's time is the number of
+ * instructions all threads together have executed in the committed order: a
+ * struct mach_slice list says who ran when. Both are the same in every
+ * execution of the same trace.
+ *
+ * What a caller may rely on: nothing here trusts the trace; an address from a
+ * record may lie anywhere. Errors are for traces that cannot be executed at
+ * all; a run that could be followed only in part is a result, not an error.
+ * One struct mach_run is used by one thread at a time, and because libVEX has
+ * global state only one thread of the process may be inside this room.
+ */
+#ifndef CSCHED_MACHINE_H
+#define CSCHED_MACHINE_H
+
+#include "analyzer/image/image.h"
+#include "analyzer/symtrace/expr.h"
+#include "common/err.h"
+#include "common/trace_read.h"
+
+struct mach_run;
+
+struct mach_options {
+	uint64_t max_insns;     /* stop following after so many; 0: no limit */
+	double timeout;         /* seconds for mach_follow(); 0: no limit */
+	uint32_t max_tries;     /* orders tried per mismatch; 0: the default */
+	bool keep_checkpoints;  /* for mach_again() and mach_execute() from the middle */
+	uint64_t until_insn;    /* stop when until_thread has executed so many; 0: run to the end */
+	uint32_t until_thread;
+	uint64_t until_pc;      /* or when it is about to execute this pc; 0: no pc */
+	/* Called now and then; part is 0..1 or < 0 when unknown. True stops the work. */
+	bool (*progress)(void *arg, uint64_t insns, double part);
+	void *progress_arg;
+};
+
+/* Opens the machine for a trace. Both must outlive it. Modules of the trace
+ * are added to images here. */
+err_t mach_open(struct trc *t, struct img_set *images, const struct mach_options *o,
+		struct mach_run **out);
+void mach_close(struct mach_run *r);
+
+/* One thread executed insns instructions without a switch. */
+struct mach_slice {
+	uint32_t thread;
+	uint64_t insns;
+};
+
+struct mach_register_difference {
+	const char *name; /* "rax" */
+	uint64_t replayed, recorded;
+};
+
+enum mach_end {
+	MACH_END_FAILURE,    /* the recorded failure was reached */
+	MACH_END_EXIT,       /* the run ended as recorded, without failure */
+	MACH_END_PATH,       /* the record ends here (killed, or recording stopped) */
+	MACH_END_UNTIL,      /* options.until_* */
+	MACH_END_STOPPED,    /* progress(), timeout or max_insns said so */
+	MACH_END_DIVERGED,   /* no order was found that follows the record */
+	MACH_END_UNDECODED,  /* an instruction the machine does not know */
+	MACH_END_NATIVE,     /* the record says the thread left translated code */
+};
+
+struct mach_result {
+	enum mach_end end;
+	char *why;            /* in words; malloc'd; NULL for EXIT and FAILURE */
+	bool failure_recorded, failure_reached;
+	bool same_thread, same_pc, same_kind;
+	struct mach_register_difference differ[TRC_NREGS];
+	size_t ndiffer;
+	bool exact;           /* reached the end and nothing is undetermined or different */
+	bool output_identical;
+	uint64_t output_bytes;
+	uint64_t branches, indirects, syscalls, locked, signals, nondet; /* checked */
+	uint64_t insns, native_insns;
+	uint64_t mismatches, tries, rollbacks; /* of the search */
+	uint64_t forced;      /* loads: see struct mach_forced */
+	char **undetermined;  /* what a race left open, one sentence each */
+	size_t nundetermined;
+	char **notes;         /* assumptions made while executing */
+	size_t nnotes;
+	bool final_compared;  /* the trace has the stream `final` ... */
+	uint64_t final_bytes, final_differ; /* ... and so many bytes differ */
+	uint64_t final_first; /* address of the first that does */
+	double seconds;
+	uint32_t thread;      /* the last one to run */
+	uint64_t pc;
+};
+
+err_t mach_follow(struct mach_run *r, struct mach_result *out);
+void mach_result_free(struct mach_result *res);
+
+/*
+ * A load that saw what no order of the recorded accesses gives it: the machine put
+ * the value there for this one instruction. (A store that was still in a store
+ * buffer does this.) Executing again forces it again.
+ */
+struct mach_forced {
+	uint32_t thread;
+	uint32_t size;    /* bytes, up to 8 */
+	bool logged;      /* the record says what it saw; else chosen to follow the recorded path */
+	uint64_t insn;    /* number of the instruction in its thread, as in struct mach_access */
+	uint64_t pc, address;
+	uint64_t value;   /* what it saw ... */
+	uint64_t memory;  /* ... and what memory held */
+};
+
+/* By thread and instruction. Valid after mach_follow(); belongs to the run. */
+size_t mach_forced(const struct mach_run *r, const struct mach_forced **out);
+
+/* The committed order. Valid after mach_follow(); belongs to the run. */
+size_t mach_slices(const struct mach_run *r, const struct mach_slice **out);
+
+/* ---- executing the committed order again, watched ---- */
+
+enum mach_access_flags {
+	MACH_READ = 1,
+	MACH_WRITE = 2,
+	MACH_ATOMIC = 4, /* part of a locked instruction; ends with atomic_end() */
+	MACH_KERNEL = 8, /* by a system call or signal frame, not an instruction */
+};
+
+/* One access of 1, 2, 4 or 8 bytes; wider ones come in pieces of 8. Told before memory
+ * changes: mach_read() gives what a write replaces. */
+struct mach_access {
+	uint32_t thread;
+	uint16_t size;
+	uint16_t flags;
+	uint64_t pc;
+	uint64_t address;
+	uint64_t value;   /* read or written */
+	uint64_t insn;    /* number of the instruction in its thread */
+	uint64_t time;    /* number of the instruction in the run */
+};
+
+struct mach_branch {
+	uint32_t thread;
+	bool taken;
+	bool indirect;  /* cond is "the target is the recorded one" */
+	uint64_t pc, target;
+	uint64_t insn, time;
+	expr_id cond;   /* holds on the way taken; EXPR_NONE: concrete */
+};
+
+/* All may be NULL. Called in the order of execution. */
+struct mach_hooks {
+	void *arg;
+	/* Every access. With a pool: value is its expression (EXPR_NONE: concrete).
+	 * A read may return a fresh symbol of 8 * size bits that stands for the
+	 * value from here on; EXPR_NONE keeps what memory held. */
+	expr_id (*access)(void *arg, const struct mach_access *a, expr_id value);
+	/* The locked instruction at pc is over (it may have written nothing). */
+	void (*atomic_end)(void *arg, uint32_t thread, uint64_t pc);
+	/* Conditional branches always (pool or not), indirect ones when symbolic. */
+	void (*branch)(void *arg, const struct mach_branch *b);
+	/* A symbolic value was replaced by its concrete one: cond (it equals what it
+	 * was) must hold; why names the reason ("address", "floating point", ...).
+	 * Whatever cannot be said as a condition has cond EXPR_NONE. */
+	void (*concretized)(void *arg, uint32_t thread, uint64_t pc, expr_id cond,
+			    const char *why);
+	void (*sync)(void *arg, uint32_t thread, const struct trc_sync *rec);
+	/* leave is NULL at the entry, and for calls that never returned. */
+	void (*syscall)(void *arg, uint32_t thread, const struct trc_enter *enter,
+			const struct trc_leave *leave);
+	void (*signal)(void *arg, uint32_t thread, const struct trc_signal *rec);
+	void (*thread_start)(void *arg, uint32_t thread, uint32_t parent);
+	void (*thread_exit)(void *arg, uint32_t thread);
+	/* The end of the record was reached by this thread (failure or exit). */
+	void (*end)(void *arg, uint32_t thread, uint64_t pc);
+	/* Between blocks; true ends the execution early. */
+	bool (*stop)(void *arg);
+};
+
+/*
+ * Executes the committed order from the run's time `from` (0: the beginning)
+ * to its end. Hooks are called from `from` on. pool may be NULL: no symbols.
+ */
+err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hooks,
+		 struct expr_pool *pool);
+
+/* ---- looking around: inside hooks, or where the last execution stopped ---- */
+
+/* All or nothing; ignores protection. */
+bool mach_read(struct mach_run *r, uint64_t address, void *buf, size_t n);
+/* Registers in the order of trace_format.h; false: the thread does not exist. */
+bool mach_regs(struct mach_run *r, uint32_t thread, uint64_t regs[TRC_NREGS],
+	       uint64_t *fs_base);
+/* The same for the image room. */
+bool mach_img_regs(struct mach_run *r, uint32_t thread, struct img_regs *out);
+struct img_memory mach_img_memory(struct mach_run *r);
+uint64_t mach_thread_insns(const struct mach_run *r, uint32_t thread);
+uint64_t mach_time(const struct mach_run *r);
+/* The mapping that holds address: bounds and whether it is some thread's stack. */
+bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *hi);
+size_t mach_thread_count(const struct mach_run *r);
+
+/* ---- executing another order ---- */
+
+/* Event i+1 is executed after event i: thread runs until it has executed its
+ * instruction number insn (as in struct mach_access.insn). */
+struct mach_point {
+	uint32_t thread;
+	uint64_t insn;
+};
+
+enum mach_outcome_kind {
+	MACH_OUT_FAILED,   /* ran into the recorded failure: thread, pc, kind */
+	MACH_OUT_PASSED,   /* the failing thread went past the failure point */
+	MACH_OUT_OTHER,    /* ran into another failure */
+	MACH_OUT_BLOCKED,  /* no thread could go on before that was decided */
+	MACH_OUT_LEFT,     /* left the recorded world before that was decided */
+};
+
+struct mach_outcome {
+	enum mach_outcome_kind kind;
+	char *why;        /* in words, malloc'd */
+	uint32_t thread;
+	uint64_t pc;
+	size_t points;    /* of the order that were executed */
+	uint64_t insns;
+	bool left;        /* PASSED, and afterwards left the recorded world */
+};
+
+struct mach_order {
+	uint64_t from; /* the run's time at which it begins */
+	const struct mach_point *points;
+	size_t npoints;
+	/* The branch (or the access that faulted) of the failing thread that decided the
+	 * failure; NULL: not known, then instructions are counted from the last point. */
+	const struct mach_point *fate;
+	/* Behind the last point each of the other threads goes as far as it can before the
+	 * failing one goes on; else the failing one is the first. */
+	bool others_first;
+};
+
+/*
+ * Executes the points in order without following recorded branches, then lets
+ * all threads go on. System calls get their recorded results as long as number
+ * and arguments agree with the record.
+ */
+err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_outcome *out);
+void mach_outcome_free(struct mach_outcome *o);
+
+#endif

@@ -1,0 +1,118 @@
+/* Inside of the search for an order: search.c (tries), candidates.c (what to try), touches.c. */
+#ifndef CSCHED_MACHINE_SEARCH_H
+#define CSCHED_MACHINE_SEARCH_H
+
+#include "analyzer/machine/follow.h"
+
+#define MAX_BASES 16u       /* checkpoints to go back to, one after the other */
+#define CROWDED 6u          /* so many mismatches, one upon the other */
+#define MAX_CANDIDATES 256u /* considered per mismatch */
+#define LAST_TOUCHES 1024u
+#define MAX_EDGES 10u       /* of one candidate */
+
+struct touch {
+	uint64_t word;  /* address / 8 */
+	uint64_t insn, order;
+	uint64_t value; /* of the bytes first .. last, in their places */
+	uint32_t thread;
+	uint8_t first, last; /* bytes of the word */
+	bool write, locked;
+};
+
+/*
+ * Another place for a read in the order of the writes to its word: an edge for
+ * each thread whose writes it moves across, and one that keeps it there. Or a
+ * value that the read is given without any order that explains it.
+ */
+struct candidate {
+	uint32_t n;
+	bool force;
+	bool near;      /* about a read right before the mismatch */
+	bool quiet;     /* force: a read of what nobody else has written lately */
+	bool elsewhere; /* tried: ran into another mismatch, which may have a way out, too */
+	bool first_half; /* of a thread that goes wrong as well: the mismatch may need another edge */
+	struct order_edge edges[MAX_EDGES];
+	struct mach_forced load;
+};
+
+struct wrong_ahead {
+	uint32_t thread;
+	uint64_t insn;
+};
+
+enum round {
+	ROUND_ALONE, /* each order by itself */
+	ROUND_DEEP,  /* those that ran into another mismatch: resolve that, too */
+	ROUND_FORCE, /* no order helps */
+	ROUND_REST,  /* orders that were left out to save time */
+	NROUNDS
+};
+
+/* One mismatch and what may resolve it. */
+struct frame {
+	uint32_t thread;
+	uint64_t insn;
+	uint64_t time;   /* the run's */
+	uint64_t *at;    /* how far each thread had come */
+	bool load;       /* the last instruction is the wrong read ... */
+	struct wanted_load wanted; /* ... and this is what it should have seen */
+	size_t edges;    /* of the frames below */
+	uint64_t forces; /* likewise: the run's force_serial */
+	enum round round;
+	unsigned again;  /* the frame below is about the same mismatch, and so on */
+	bool hurried;    /* ROUND_FORCE came before its time */
+	uint64_t deep_since; /* the run's tries when ROUND_DEEP began */
+	struct candidate *candidates;
+	size_t n, next;
+};
+
+/* A state to go back to, and the edges that led from it to the next one. */
+struct base {
+	struct checkpoint *c;
+	uint64_t forces; /* the run's force_serial there */
+	VEC(struct order_edge) edges;
+};
+
+struct search {
+	struct mach_run *r;
+	struct base bases[MAX_BASES]; /* oldest first */
+	size_t nbases;
+	bool desperate;         /* everything failed once: force sooner */
+	bool pinned;            /* no new base until the mismatch is behind us */
+	char *first_why;        /* of the mismatch the window's search began with */
+	uint64_t first_pc;
+	VEC(struct frame) frames;
+	size_t tries;
+	uint64_t began_tries;   /* the run's, when it began */
+	double began, stage;    /* monotonic seconds: the search, and this base's part of it */
+	uint64_t first_time;    /* the run's, at the mismatch the search began with */
+	unsigned backs;         /* how often it went to an earlier base */
+	/* Who touched what, up to the mismatch and looking ahead. */
+	VEC(struct touch) touches;
+	uint64_t order;
+	struct last_touch {
+		size_t index;
+		uint32_t times; /* the same read in a row */
+	} last[LAST_TOUCHES]; /* by word; collisions only cost memory */
+	VEC(struct wrong_ahead) wrong; /* threads that went wrong when looking ahead */
+	bool look_far;          /* how far to look ahead */
+	bool cut;               /* there may be more to see, further ahead */
+	uint64_t only_lo, only_hi; /* words of interest; hi 0: all */
+	/* While looking ahead, what matters: writes to words that the held thread has read
+	 * (2 * word) and reads of words it has written (2 * word + 1). An open hash of
+	 * these numbers + 1. */
+	uint64_t *words;
+	size_t words_cap;
+};
+
+static inline struct checkpoint *search_base(const struct search *s)
+{
+	return s->nbases ? s->bases[s->nbases - 1].c : NULL;
+}
+
+/* Fills s->touches, by word and then in their order; false: there are none. */
+bool touches_gather(struct search *s, const struct frame *f);
+/* Fills the frame's candidates, the most promising first. */
+void candidates_find(struct search *s, struct frame *f);
+
+#endif

@@ -1,0 +1,243 @@
+/*
+ * The HTML report: one file, no network, readable without its script, which
+ * only draws the arrows. The page forbids itself everything else (CSP), so that
+ * even a hole in the escaping could not run a trace's strings.
+ */
+#include "analyzer/report/html.h"
+#include "analyzer/report/sha256.h"
+
+#include <string.h>
+
+#define EMBED(name, file)                                                  \
+	__asm__(".pushsection .rodata\n"                                   \
+		".global " #name "\n.type " #name ", @object\n"            \
+		#name ":\n.incbin \"" file "\"\n"                          \
+		".global " #name "_end\n" #name "_end:\n.byte 0\n"         \
+		".popsection\n");                                          \
+	extern const char name[], name##_end[]
+
+EMBED(report_page_css, "analyzer/report/page.css");
+EMBED(report_page_js, "analyzer/report/page.js");
+
+#define SIDE_BY_SIDE 3 /* threads; with more each schedule gets the whole width */
+
+static void begin(FILE *f, const char *program, const char *headline)
+{
+	char hash[45];
+
+	sha256_base64(report_page_js, (size_t)(report_page_js_end - report_page_js), hash);
+	fprintf(f, "<!doctype html>\n<html lang=\"en\" class=\"no-script\">\n<head>\n"
+		"<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; "
+		"form-action 'none'\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"generator\" content=\"csched " CSCHED_VERSION "\">\n<title>", hash);
+	html_text(f, program);
+	fputs(": ", f);
+	html_text(f, headline);
+	fprintf(f, "</title>\n<style>\n%s</style>\n</head>\n<body>\n"
+		"<a class=\"skip-link\" href=\"#schedules\">Skip to the schedules</a>\n"
+		"<div class=\"wrap\">\n", report_page_css);
+}
+
+static void chip(FILE *f, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	fprintf(f, "<li>%s <b>", name);
+	html_text(f, value);
+	fputs("</b></li>\n", f);
+}
+
+static void top(FILE *f, const struct report *r, const char *program, const char *headline)
+{
+	char threads[32], signal[16];
+
+	snprintf(threads, sizeof threads, "%zu", r->trace->nthreads);
+	fputs("<header>\n<p class=\"eyebrow\">csched report</p>\n<h1><span class=\"program\">", f);
+	html_text(f, program);
+	fputs("</span>: ", f);
+	html_sentence(f, headline);
+	fputs("</h1>\n<ul class=\"chips\">\n", f);
+	chip(f, "failure", rep_failure_kind(r));
+	chip(f, "signal", rep_signal(r, signal));
+	chip(f, "threads", threads);
+	chip(f, "recorded", r->failure.when);
+	chip(f, "command", r->failure.command);
+	chip(f, "fingerprint", r->dsp->fingerprint);
+	fputs("</ul>\n</header>\n<main>\n", f);
+}
+
+static void cause(FILE *f, const struct report *r)
+{
+	const struct dsp *d = r->dsp;
+	char **why;
+	size_t n;
+
+	if (d->deterministic) {
+		fputs("<section class=\"card cause\" id=\"cause\"><h2>Root cause</h2>\n<p>", f);
+		html_text(f, d->note);
+		fputs("</p></section>\n", f);
+	}
+	if (!d->npairs)
+		return;
+	n = rep_causes(r, &why);
+	fputs("<section class=\"card cause\" id=\"cause\"><h2>Root cause</h2>\n<p>", f);
+	if (d->npairs == 1) {
+		fputs("It fails because ", f);
+		html_sentence(f, why[0]);
+		fputs(".</p>\n", f);
+	} else if (r->answer->cause_minimal) {
+		fputs("It fails because all of this happened; without any one of them it need not "
+		      "fail:</p>\n<ol>\n", f);
+	} else {
+		fputs("It fails because of these (not all may be needed):</p>\n<ol>\n", f);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (d->npairs > 1) {
+			fputs("<li>", f);
+			html_sentence(f, why[i]);
+			fputs("</li>\n", f);
+		}
+		free(why[i]);
+	}
+	free(why);
+	fputs(d->npairs > 1 ? "</ol>\n" : "", f);
+	if (d->has_alternate && r->answer->alternates[0].path_differs)
+		fputs("<p>In the other order the program goes another way after the events shown, "
+		      "and "
+		      "not into this failure.</p>\n",
+		      f);
+	fputs("</section>\n", f);
+}
+
+static void fix(FILE *f, const struct report *r)
+{
+	if (!r->dsp->hint.text)
+		return;
+	fputs("<section class=\"card fix\" id=\"fix\"><h2>A fix that fits</h2>\n<p>", f);
+	html_sentence(f, r->dsp->hint.text);
+	fputs("</p>\n", f);
+	if (r->dsp->also.text) {
+		fputs("<p>Or: ", f);
+		html_sentence(f, r->dsp->also.text);
+		fputs("</p>\n", f);
+	}
+	fputs("</section>\n", f);
+}
+
+static void missing(FILE *f, const struct report *r)
+{
+	char **why;
+	size_t n = rep_missing(r, &why);
+
+	if (n)
+		fputs("<section class=\"card note\" id=\"missing\"><h2>What is missing</h2>\n", f);
+	for (size_t i = 0; i < n; i++) {
+		fputs("<p>", f);
+		html_text(f, why[i]);
+		fputs("</p>\n", f);
+		free(why[i]);
+	}
+	if (n)
+		fputs("</section>\n", f);
+	free(why);
+}
+
+static void schedules(FILE *f, const struct report *r)
+{
+	bool both = r->dsp->has_alternate;
+
+	if (!r->dsp->side[DSP_FAILING].nevents)
+		return;
+	fputs("<div class=\"tools\"><button type=\"button\" id=\"open-all\" aria-pressed=\"false\">"
+	      "Stacks and source of all events</button></div>\n", f);
+	fprintf(f, "<section id=\"schedules\" class=\"schedules%s\" aria-label=\"Schedules\">\n",
+		both && html_lane_count(r) <= SIDE_BY_SIDE ? " both" : "");
+	for (int w = 0; w <= both; w++)
+		html_schedule(f, r, w);
+	fputs("</section>\n", f);
+}
+
+static void number_row(FILE *f, const char *what, size_t all, size_t part)
+{
+	fprintf(f, "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%zu</td>"
+		"<td class=\"n\">%u %%</td></tr>\n", what, all, part, rep_percent_less(all, part));
+}
+
+static void numbers(FILE *f, const struct report *r)
+{
+	const struct dsp_side *s = &r->dsp->side[DSP_FAILING];
+	struct rep_phase_list phases;
+
+	fputs("<section class=\"card\" id=\"numbers\"><h2>Numbers</h2>\n<div class=\"scrolled\">",
+	      f);
+	if (r->answer->found) {
+		fputs(
+		    "<table><thead><tr><th></th><th class=\"n\">schedule</th><th class=\"n\">shown"
+		    "</th><th class=\"n\">fewer</th></tr></thead><tbody>\n",
+		    f);
+		number_row(f, "events", s->all_events, s->nprojected);
+		number_row(f, "dataflows", s->all_flows, rep_shown_flows(r));
+		fprintf(f, "<tr><th scope=\"row\">context switches</th><td class=\"n\">%zu</td>"
+			"<td colspan=\"2\">", r->answer->failing.switches);
+		if (r->answer->recorded.switches > r->answer->failing.switches)
+			fprintf(f, "as first found: %zu", r->answer->recorded.switches);
+		fputs("</td></tr>\n</tbody></table>\n", f);
+	}
+	rep_phases(r, &phases);
+	fputs("<table><tbody>\n", f);
+	for (size_t i = 0; i < phases.n; i++) {
+		if (phases.v[i].seconds < 0.005)
+			continue;
+		fputs("<tr><th scope=\"row\">time, ", f);
+		html_text(f, phases.v[i].name);
+		fprintf(f, "</th><td class=\"n\">%.2f s</td></tr>\n", phases.v[i].seconds);
+	}
+	if (r->peak_bytes)
+		fprintf(f, "<tr><th scope=\"row\">memory</th><td class=\"n\">%.0f MB</td></tr>\n",
+			(double)r->peak_bytes / 1e6);
+	fputs("</tbody></table></div></section>\n", f);
+}
+
+static void assumptions(FILE *f, const struct report *r)
+{
+	const char *text;
+
+	if (!rep_assumption(r, 0))
+		return;
+	fputs("<section class=\"card\" id=\"assumptions\"><h2>Assumptions</h2>\n<ul "
+	      "class=\"plain\">\n",
+	      f);
+	for (size_t i = 0; (text = rep_assumption(r, i)); i++) {
+		fputs("<li>", f);
+		html_text(f, text);
+		fputs("</li>\n", f);
+	}
+	fputs("</ul></section>\n", f);
+}
+
+void report_html(FILE *f, const struct report *r)
+{
+	char *headline = rep_headline(r), *program = rep_program(r);
+
+	begin(f, program, headline);
+	top(f, r, program, headline);
+	fputs("<div class=\"pair\">\n", f);
+	cause(f, r);
+	fix(f, r);
+	missing(f, r);
+	fputs("</div>\n", f);
+	schedules(f, r);
+	html_full(f, r);
+	fputs("<div class=\"pair\">\n", f);
+	numbers(f, r);
+	assumptions(f, r);
+	fprintf(f,
+		"</div>\n</main>\n<footer>csched " CSCHED_VERSION "%s</footer>\n</div>\n<script>%s"
+		"</script>\n</body>\n</html>\n",
+		r->redact ? ", values left out" : "", report_page_js);
+	free(program);
+	free(headline);
+}

@@ -1,0 +1,20 @@
+/* Inside the HTML writer: escaping, and the parts of the page. */
+#ifndef CSCHED_REPORT_HTML_H
+#define CSCHED_REPORT_HTML_H
+
+#include "analyzer/report/internal.h"
+
+/*
+ * Hostile text as character data or a quoted attribute: markup characters as
+ * entities, control characters and broken UTF-8 as U+FFFD.
+ */
+void html_text(FILE *f, const char *s);
+/* A sentence of ours: `name' becomes <code>name</code>. */
+void html_sentence(FILE *f, const char *s);
+
+size_t html_lane_count(const struct report *r);
+void html_schedule(FILE *f, const struct report *r, enum dsp_which w);
+void html_full(FILE *f, const struct report *r);
+void html_stack(FILE *f, const struct report *r, const struct sym_event *e);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * Reports: one model, many writers.
+ *
+ * `struct report` gathers what is known about a failure: the symbolic trace,
+ * the answer of the schedule side, the projection, what was executed to prove
+ * it, the cost, and what had to be assumed. The writers only read it. It
+ * borrows everything (it owns nothing): keep the parts alive until the last
+ * writer returned.
+ *
+ * Strings in a trace come from the traced program and are hostile: each
+ * writer escapes for its own format, and none trusts a byte.
+ */
+#ifndef CSCHED_REPORT_H
+#define CSCHED_REPORT_H
+
+#include "analyzer/dsp/dsp.h"
+
+#include <stdio.h>
+
+#define REPORT_SCHEMA 1 /* of the JSON; csched-report(5) */
+
+/*
+ * One way a schedule was executed: by the checker on the symbolic trace, by
+ * the machine on the recorded instructions, or on the real program. `agreed`
+ * of `runs` did what was promised (failed as recorded; or, for an alternate,
+ * passed the failure point). runs 0: not attempted, and `why` says why.
+ */
+struct report_proof {
+	unsigned runs;
+	unsigned agreed;
+	const char *why; /* or NULL */
+};
+
+enum report_executor { REPORT_CHECKER, REPORT_MACHINE, REPORT_NATIVE, REPORT_EXECUTORS };
+
+struct report_validation {
+	struct report_proof by[REPORT_EXECUTORS];
+};
+
+/* The strongest executor that was tried (native aside: it needs luck with
+ * what a schedule does not fix) agreed in every run. */
+bool report_validated(const struct report_validation *v);
+
+/* What happened, as the recorder saw it. report_init() fills it from the trace. */
+struct report_failure {
+	const char *text;     /* "Assertion `n == 2' failed"; NULL: from the kind */
+	const char *signal;   /* "SIGSEGV"; NULL: none, or the first word of a signal's text */
+	bool has_address;     /* the faulting address is known */
+	uint64_t address;
+	const char *when;     /* local time of the recording, or NULL */
+	const char *command;  /* command line, or NULL: trace->program */
+};
+
+struct report_phase {
+	const char *name; /* "machine", "failing schedule", ... */
+	double seconds;
+};
+
+/* A phase that has no answer: which, and why. */
+struct report_gap {
+	const char *phase;
+	const char *why;
+};
+
+struct report {
+	const struct sym_trace *trace;
+	const struct sched_answer *answer;
+	const struct dsp *dsp;
+	struct report_failure failure;
+	struct report_validation failing_proof, alternate_proof;
+
+	const struct report_phase *phases; /* more than the answer's own times */
+	size_t nphases;
+	uint64_t peak_bytes; /* memory; 0 unknown */
+	const struct report_gap *gaps;
+	size_t ngaps;
+	const char *const *assumptions; /* besides the trace's own */
+	size_t nassumptions;
+	const char *trace_path; /* for "replay it with"; NULL: left out */
+	bool redact;            /* leave out values and memory contents */
+
+	/* Text of a source line, without its newline; NULL when not to be had.
+	 * The string must live until the next call. */
+	const char *(*source_line)(void *arg, const char *file, unsigned line);
+	void *source_arg;
+	/* A value for people; false: use the default (decimal when small, hex else). */
+	bool (*format_value)(void *arg, const struct sym_var *var, uint64_t value,
+			     char *buf, size_t size);
+	void *format_arg;
+};
+
+/* Fills everything that follows from the three parts. answer and dsp must
+ * have been made from this trace. The checker has executed whatever the
+ * answer holds, so the checker's proof is filled in; the others say "not
+ * attempted" until the caller knows better. */
+void report_init(struct report *r, const struct sym_trace *t, const struct sched_answer *a,
+		 const struct dsp *d);
+
+/* A source_line callback that reads files from disk: arg is from
+ * report_source_new(), which looks beside the given directories too. */
+struct report_source *report_source_new(const char *const *dirs, size_t ndirs);
+const char *report_source_line(void *source, const char *file, unsigned line);
+void report_source_free(struct report_source *s);
+
+struct report_term {
+	unsigned width; /* columns; at least 60 */
+	bool color;
+	bool unicode;   /* arrows and lines; ASCII otherwise */
+};
+
+void report_terminal(FILE *f, const struct report *r, const struct report_term *term);
+void report_html(FILE *f, const struct report *r);
+void report_json(FILE *f, const struct report *r);
+void report_dot(FILE *f, const struct report *r);
+void report_markdown(FILE *f, const struct report *r);
+void report_sarif(FILE *f, const struct report *r);
+
+#endif

@@ -1,0 +1,385 @@
+#include "analyzer/report/rails.h"
+
+#include <string.h>
+
+#define SIDE_BY_SIDE 100 /* columns from which two schedules fit next to each other */
+
+struct out {
+	FILE *f;
+	const struct report *r;
+	struct report_term term;
+};
+
+static void styled(struct out *o, enum term_style style, const char *text)
+{
+	fprintf(o->f, "%s%s%s", text_style(&o->term, style), text,
+		style == TERM_PLAIN ? "" : text_style(&o->term, TERM_PLAIN));
+}
+
+static void heading(struct out *o, const char *text)
+{
+	fputc('\n', o->f);
+	styled(o, TERM_BOLD, text);
+	fputc('\n', o->f);
+}
+
+static void paragraph(struct out *o, const char *lead, const char *text)
+{
+	text_wrap(o->f, lead, text, o->term.width, o->term.unicode);
+}
+
+static void headline(struct out *o)
+{
+	char *line = rep_headline(o->r), *program = rep_program(o->r);
+	char *all = xasprintf("%s: %s", program, line);
+
+	fputs(text_style(&o->term, TERM_RED), o->f);
+	paragraph(o, "", all);
+	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+	free(all);
+	free(program);
+	free(line);
+}
+
+/* ---- the two schedules ---- */
+
+static const char *const titles[DSP_SIDES] = {
+	[DSP_FAILING] = "The failing order",
+	[DSP_ALTERNATE] = "An order that does not fail",
+};
+
+static void print_line(struct out *o, const struct rail_picture *p, size_t i)
+{
+	const char *text = i < p->lines.n ? p->lines.v[i].text : "";
+	size_t n = strlen(text);
+
+	/* Rails of an empty right half end in blanks; with colour they stay. */
+	while (n && text[n - 1] == ' ')
+		n--;
+	fprintf(o->f, "%.*s", (int)n, text);
+}
+
+static void verdict(struct out *o, enum dsp_which w)
+{
+	char *text = rep_verdict(o->r, w);
+
+	fputs(text_style(&o->term, TERM_DIM), o->f);
+	paragraph(o, "  ", text);
+	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+	free(text);
+}
+
+static void stacked(struct out *o, const struct rail_picture *p, enum dsp_which w)
+{
+	heading(o, titles[w]);
+	for (size_t i = 0; i < p->lines.n; i++) {
+		print_line(o, p, i);
+		fputc('\n', o->f);
+	}
+	verdict(o, w);
+}
+
+static void verdicts(struct out *o)
+{
+	char *fail = rep_verdict(o->r, DSP_FAILING), *alt = rep_verdict(o->r, DSP_ALTERNATE);
+	bool same = !strcmp(fail, alt);
+	char *all = same ? xasprintf("Both %s", fail) :
+		    xasprintf("Left %s. Right %s", fail, alt);
+
+	fputs(text_style(&o->term, TERM_DIM), o->f);
+	paragraph(o, "  ", all);
+	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+	free(all);
+	free(fail);
+	free(alt);
+}
+
+static void side_by_side(struct out *o, const struct rail_picture *p, unsigned half)
+{
+	const char *bar = o->term.unicode ? " \u2502" : " |";
+	size_t rows = p[0].lines.n > p[1].lines.n ? p[0].lines.n : p[1].lines.n;
+
+	fprintf(o->f, "\n%s%-*s%s%s  %s%s%s\n", text_style(&o->term, TERM_BOLD), (int)half,
+		titles[0], text_style(&o->term, TERM_PLAIN), bar,
+		text_style(&o->term, TERM_BOLD), titles[1], text_style(&o->term, TERM_PLAIN));
+	for (size_t i = 0; i < rows; i++) {
+		size_t used = i < p[0].lines.n ? p[0].lines.v[i].columns : 0;
+
+		fprintf(o->f, "%s%*s", i < p[0].lines.n ? p[0].lines.v[i].text : "",
+			(int)(half > used ? half - used : 0), "");
+		fputs(bar, o->f);
+		print_line(o, &p[1], i);
+		fputc('\n', o->f);
+	}
+	verdicts(o);
+}
+
+static void legend(struct out *o, bool initial)
+{
+	fputs(text_style(&o->term, TERM_DIM), o->f);
+	if (initial)
+		fprintf(o->f, "  %s initial value", o->term.unicode ? "\u25cb" : "o");
+	if (o->r->dsp->nregions)
+		fprintf(o->f, "  %s ought to be one atomic step", o->term.unicode ? "\u2503" : "#");
+	if (initial || o->r->dsp->nregions)
+		fputc('\n', o->f);
+	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+}
+
+/* "T0 main, T0.1 worker": what the columns are. */
+static void who(struct out *o)
+{
+	const struct dsp_side *s = &o->r->dsp->side[DSP_FAILING];
+	struct strbuf b = { 0 };
+
+	for (uint32_t th = 0; th < o->r->trace->nthreads; th++) {
+		bool shown = false;
+
+		for (size_t i = 0; i < s->nevents; i++)
+			shown |= s->events[i].ref.thread == th;
+		if (shown && *rep_thread_label(o->r, th))
+			strbuf_fmt(&b, "%s%s %s", b.n ? ", " : "", o->r->trace->threads[th].id,
+				   rep_thread_label(o->r, th));
+	}
+	fputs(text_style(&o->term, TERM_DIM), o->f);
+	if (b.n)
+		paragraph(o, "  ", b.s);
+	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+	strbuf_free(&b);
+}
+
+static void schedules(struct out *o)
+{
+	unsigned half = (o->term.width - 3) / 2;
+	bool both = o->r->dsp->has_alternate;
+	struct rail_picture p[DSP_SIDES] = { { .wanted = 0 } };
+
+	if (!o->r->dsp->side[DSP_FAILING].nevents)
+		return;
+	for (int w = 0; w <= both; w++)
+		rails_draw(o->r, w, &o->term, half, &p[w]);
+	if (both && o->term.width >= SIDE_BY_SIDE && p[0].wanted <= half && p[1].wanted <= half) {
+		side_by_side(o, p, half);
+	} else {
+		for (int w = 0; w <= both; w++) {
+			rails_free(&p[w]);
+			rails_draw(o->r, w, &o->term, o->term.width, &p[w]);
+			stacked(o, &p[w], w);
+		}
+	}
+	who(o);
+	legend(o, p[0].initial || p[1].initial);
+	for (int w = 0; w < DSP_SIDES; w++)
+		rails_free(&p[w]);
+}
+
+/* ---- words ---- */
+
+static void cause(struct out *o)
+{
+	const struct dsp *d = o->r->dsp;
+	char **why;
+	size_t n;
+
+	if (d->deterministic) {
+		heading(o, "Root cause");
+		paragraph(o, "  ", d->note);
+	}
+	if (!d->npairs)
+		return;
+	heading(o, "Root cause");
+	n = rep_causes(o->r, &why);
+	if (d->npairs == 1) {
+		char *text = xasprintf("It fails because %s.", why[0]);
+
+		paragraph(o, "  ", text);
+		free(text);
+	} else {
+		paragraph(o, "  ", o->r->answer->cause_minimal ?
+			  "It fails because all of this happened; without any one of them it "
+			  "need not fail:" :
+			  "It fails because of these (not all may be needed):");
+	}
+	for (size_t i = 0; i < n; i++) {
+		char *text = xasprintf("%s%c", why[i], i + 1 < n ? ';' : '.');
+
+		if (d->npairs > 1)
+			paragraph(o, o->term.unicode ? "  \u2022 " : "  - ", text);
+		free(text);
+		free(why[i]);
+	}
+	free(why);
+	if (d->has_alternate && o->r->answer->alternates[0].path_differs)
+		paragraph(o, "  ",
+			  "In the other order the program goes another way after the events "
+			  "shown, and not into this failure.");
+}
+
+static void hint(struct out *o)
+{
+	const struct dsp *d = o->r->dsp;
+
+	if (!d->hint.text)
+		return;
+	heading(o, "A fix that fits");
+	paragraph(o, "  ", d->hint.text);
+	if (d->also.text) {
+		char *text = xasprintf("Or: %s", d->also.text);
+
+		paragraph(o, "  ", text);
+		free(text);
+	}
+}
+
+struct place {
+	char *where, *stack;
+};
+
+/* Every place once, with the way the program got there. */
+static void stacks(struct out *o)
+{
+	const struct dsp_side *s = &o->r->dsp->side[DSP_FAILING];
+	VEC(struct place) seen = { 0 };
+	size_t wide = 0;
+
+	for (size_t i = 0; i < s->nevents; i++) {
+		char *where = dsp_where(o->r->trace, s->events[i].ref);
+		struct strbuf b = { 0 };
+		bool known = false;
+
+		rep_stack(&b, o->r, dsp_event_at(o->r->trace, s->events[i].ref), 5);
+		for (size_t k = 0; k < seen.n; k++)
+			known |= b.n && !strcmp(seen.v[k].where, where) &&
+				 !strcmp(seen.v[k].stack, b.s);
+		if (b.n && !known) {
+			vec_push(&seen, (struct place){ where, strbuf_take(&b) });
+			if (wide < text_columns(where, o->term.unicode))
+				wide = text_columns(where, o->term.unicode);
+		} else {
+			strbuf_free(&b);
+			free(where);
+		}
+	}
+	if (seen.n)
+		heading(o, "Stacks");
+	for (size_t i = 0; i < seen.n; i++) {
+		struct strbuf lead = { 0 };
+		size_t n;
+
+		strbuf_str(&lead, "  ");
+		n = text_add(&lead, seen.v[i].where, 40, o->term.unicode);
+		strbuf_fmt(&lead, "%*s", (int)((wide < 40 ? wide : 40) + 2 - n), "");
+		paragraph(o, lead.s, seen.v[i].stack);
+		strbuf_free(&lead);
+		free(seen.v[i].where);
+		free(seen.v[i].stack);
+	}
+	vec_free(&seen);
+}
+
+static void missing(struct out *o)
+{
+	char **why;
+	size_t n = rep_missing(o->r, &why);
+
+	if (n)
+		heading(o, "What is missing");
+	for (size_t i = 0; i < n; i++) {
+		paragraph(o, "  ", why[i]);
+		free(why[i]);
+	}
+	free(why);
+}
+
+static void number_row(struct out *o, const char *what, size_t all, size_t part)
+{
+	fprintf(o->f, "  %-18s %10zu %10zu", what, all, part);
+	if (all)
+		fprintf(o->f, " %8u %%", rep_percent_less(all, part));
+	fputc('\n', o->f);
+}
+
+static void numbers(struct out *o)
+{
+	const struct report *r = o->r;
+	const struct dsp_side *s = &r->dsp->side[DSP_FAILING];
+	struct rep_phase_list phases;
+	double total = 0;
+
+	heading(o, "Numbers");
+	if (r->answer->found) {
+		fprintf(o->f, "  %-18s %10s %10s %10s\n", "", "schedule", "shown", "fewer");
+		number_row(o, "events", s->all_events, s->nprojected);
+		number_row(o, "dataflows", s->all_flows, rep_shown_flows(r));
+		if (r->answer->recorded.switches > r->answer->failing.switches)
+			fprintf(o->f, "  %-18s %10zu, as first found %zu\n", "context switches",
+				r->answer->failing.switches, r->answer->recorded.switches);
+		else
+			fprintf(o->f, "  %-18s %10zu\n", "context switches",
+				r->answer->failing.switches);
+	}
+	rep_phases(r, &phases);
+	for (size_t i = 0; i < phases.n; i++)
+		total += phases.v[i].seconds;
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "%.2f s", total);
+	bool said = false;
+
+	for (size_t i = 0; i < phases.n; i++) {
+		if (phases.v[i].seconds < 0.005)
+			continue;
+		strbuf_fmt(&b, "%s %s %.2f", said ? "," : ":", phases.v[i].name,
+			   phases.v[i].seconds);
+		said = true;
+	}
+	if (r->peak_bytes)
+		strbuf_fmt(&b, "; memory %.0f MB", (double)r->peak_bytes / 1e6);
+	paragraph(o, "  time               ", b.s);
+	strbuf_free(&b);
+	fprintf(o->f, "  %-18s %s\n", "fingerprint", r->dsp->fingerprint);
+}
+
+static void again(struct out *o)
+{
+	const struct report *r = o->r;
+	char *line, *program;
+
+	if (!r->trace_path || !r->answer->found)
+		return;
+	heading(o, "See it happen");
+	program = rep_program(r);
+	line = xasprintf("csched replay --native %s -- %s", r->trace_path,
+			 r->failure.command ? r->failure.command : program);
+	paragraph(o, "  ", line);
+	free(program);
+	free(line);
+}
+
+static void assumptions(struct out *o)
+{
+	const char *text;
+
+	if (!rep_assumption(o->r, 0))
+		return;
+	heading(o, "Assumptions");
+	for (size_t i = 0; (text = rep_assumption(o->r, i)); i++)
+		paragraph(o, o->term.unicode ? "  \u2022 " : "  - ", text);
+}
+
+void report_terminal(FILE *f, const struct report *r, const struct report_term *term)
+{
+	struct out o = { .f = f, .r = r, .term = *term };
+
+	if (o.term.width < 60)
+		o.term.width = 60;
+	headline(&o);
+	schedules(&o);
+	cause(&o);
+	hint(&o);
+	missing(&o);
+	stacks(&o);
+	numbers(&o);
+	again(&o);
+	assumptions(&o);
+}

@@ -1,0 +1,466 @@
+#include "analyzer/report/internal.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const past[SYM_OP_COUNT] = {
+	[SYM_READ] = "read", [SYM_WRITE] = "wrote", [SYM_RMW] = "updated",
+	[SYM_LOCK] = "locked", [SYM_RDLOCK] = "read-locked", [SYM_UNLOCK] = "unlocked",
+	[SYM_TRYLOCK] = "tried to lock", [SYM_TRYRDLOCK] = "tried to read-lock",
+	[SYM_WAIT] = "was woken by", [SYM_SIGNAL] = "signalled", [SYM_BROADCAST] = "broadcast",
+	[SYM_SEMWAIT] = "passed", [SYM_SEMPOST] = "posted",
+	[SYM_BARRIER_ENTER] = "arrived at", [SYM_BARRIER_LEAVE] = "left",
+	[SYM_ONCE_BEGIN] = "entered", [SYM_ONCE_END] = "finished",
+	[SYM_FORK] = "created", [SYM_JOIN] = "joined", [SYM_FENCE] = "passed a fence",
+	[SYM_START] = "started", [SYM_EXIT] = "ended", [SYM_FAIL] = "failed",
+};
+
+static const char *const executors[REPORT_EXECUTORS] = {
+	[REPORT_CHECKER] = "checker", [REPORT_MACHINE] = "machine", [REPORT_NATIVE] = "native",
+};
+
+const char *rep_executor(enum report_executor x)
+{
+	return executors[x];
+}
+
+/* ---- values ---- */
+
+static bool type_has(const struct sym_var *var, const char *word)
+{
+	return var && var->type && strstr(var->type, word);
+}
+
+static bool is_unsigned(const struct sym_var *var)
+{
+	return type_has(var, "unsigned") || type_has(var, "uint") || type_has(var, "size_t");
+}
+
+/*
+ * Bits of the value. A location that others touch with wider accesses is wider than
+ * the variable that it begins with and is named after.
+ */
+static unsigned value_bits(const struct sym_var *var)
+{
+	static const struct {
+		const char *type;
+		unsigned bits;
+	} small[] = {
+		{ "int", 32 },   { "unsigned int", 32 },   { "uint32_t", 32 },      { "int32_t", 32 },
+		{ "short", 16 }, { "unsigned short", 16 }, { "short int", 16 },     { "bool", 8 },
+		{ "_Bool", 8 },  { "char", 8 },            { "unsigned char", 8 },  { "uint8_t", 8 },
+	};
+	unsigned width = var && var->width >= 1 && var->width <= 64 ? var->width : 64;
+
+	for (size_t i = 0; var && var->type && i < sizeof small / sizeof *small; i++)
+		if (!strcmp(var->type, small[i].type) && small[i].bits < width)
+			return small[i].bits;
+	return width;
+}
+
+void rep_value(const struct report *r, const struct sym_var *var, uint64_t value, char *buf,
+	       size_t size)
+{
+	unsigned width = value_bits(var);
+	int64_t sign = (int64_t)(value << (64 - width)) >> (64 - width);
+
+	value = value << (64 - width) >> (64 - width);
+
+	if (r->format_value && r->format_value(r->format_arg, var, value, buf, size))
+		return;
+	if (type_has(var, "*"))
+		snprintf(buf, size, value ? "0x%" PRIx64 : "NULL", value);
+	else if (type_has(var, "bool") && value <= 1)
+		snprintf(buf, size, "%s", value ? "true" : "false");
+	else if (var && var->type && is_unsigned(var) && value <= UINT32_MAX)
+		snprintf(buf, size, "%" PRIu64, value);
+	else if (sign >= INT32_MIN && sign <= INT32_MAX && (!is_unsigned(var) || sign >= 0))
+		snprintf(buf, size, "%" PRId64, sign);
+	else if (var && var->width == EXPR_INT)
+		snprintf(buf, size, "%" PRId64, (int64_t)value);
+	else
+		snprintf(buf, size, "0x%" PRIx64, value);
+}
+
+void rep_event_value(const struct report *r, const struct sym_event *e, uint64_t value, char *buf,
+		     size_t size)
+{
+	rep_value(r, e->target < r->trace->nvars ? &r->trace->vars[e->target] : NULL, value, buf,
+		  size);
+}
+
+/* ---- events ---- */
+
+static char *source_of(const struct report *r, const struct sym_frame *f)
+{
+	const char *line = NULL;
+	size_t n;
+
+	if (r->source_line && f && f->file && f->line)
+		line = r->source_line(r->source_arg, f->file, f->line);
+	if (!line)
+		return NULL;
+	line += strspn(line, " \t\r");
+	n = strlen(line);
+	while (n && strchr(" \t\r\n", line[n - 1]))
+		n--;
+	if (!n)
+		return NULL;
+	char *copy = xasprintf("%.*s", (int)(n > 400 ? 400 : n), line);
+
+	/* Alignment of comments would only tear a column apart. */
+	char *to = copy;
+
+	for (const char *c = copy; *c; c++) {
+		bool blank = *c == ' ' || *c == '\t';
+
+		if (!blank || to == copy || to[-1] != ' ')
+			*to++ = blank ? ' ' : *c;
+	}
+	*to = 0;
+	return copy;
+}
+
+void rep_view(const struct report *r, const struct sched_order *o, struct sched_ref ref,
+	      struct rep_view *v)
+{
+	const struct sym_trace *t = r->trace;
+	uint64_t value;
+	char buf[128];
+
+	v->e = dsp_event_at(t, ref);
+	v->place = dsp_place(t, v->e);
+	v->thread = t->threads[ref.thread].id;
+	v->verb = dsp_verb(v->e->op);
+	v->subject = dsp_subject(t, v->e);
+	v->via = dsp_via(t, v->e);
+	v->where = dsp_where(t, ref);
+	v->value = NULL;
+	v->source = source_of(r, v->place);
+	if (!r->redact && o && dsp_value(t, o, ref, &value)) {
+		rep_event_value(r, v->e, value, buf, sizeof buf);
+		v->value = xstrdup(buf);
+	}
+}
+
+void rep_view_shown(const struct report *r, enum dsp_which w, const struct dsp_event *e,
+		    struct rep_view *v)
+{
+	rep_view(r, e->has_value ? rep_order(r, w) : NULL, e->ref, v);
+}
+
+void rep_view_free(struct rep_view *v)
+{
+	free(v->via);
+	free(v->where);
+	free(v->value);
+	free(v->source);
+}
+
+bool rep_same_line(const struct report *r, struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_frame *x = dsp_place(r->trace, dsp_event_at(r->trace, a));
+	const struct sym_frame *y = dsp_place(r->trace, dsp_event_at(r->trace, b));
+
+	return a.thread == b.thread && x && y && x->file && y->file && x->line == y->line &&
+	       !strcmp(x->file, y->file);
+}
+
+/* What happens at the failure point, in words, on either side. */
+static void failure_action(struct strbuf *b, const struct report *r, const struct dsp_event *e,
+			   enum dsp_which w)
+{
+	static const char *const fails[SYM_FAIL_KINDS] = {
+		[SYM_FAIL_ASSERT] = "assertion fails", [SYM_FAIL_ABORT] = "aborts",
+		[SYM_FAIL_SIGNAL] = "crashes", [SYM_FAIL_EXCEPTION] = "throws",
+		[SYM_FAIL_DEADLOCK] = "waits for ever", [SYM_FAIL_HANG] = "hangs",
+		[SYM_FAIL_EXIT] = "exits", [SYM_FAIL_USER] = "fails",
+	};
+	bool assertion = r->trace->failure.kind == SYM_FAIL_ASSERT;
+
+	char buf[16];
+	const char *signal = r->trace->failure.kind == SYM_FAIL_SIGNAL ? rep_signal(r, buf) : NULL;
+
+	if (w == DSP_FAILING)
+		strbuf_str(b, signal ? signal : fails[r->trace->failure.kind % SYM_FAIL_KINDS]);
+	else if (e->executed)
+		strbuf_str(b, assertion ? "assertion holds" : "does not fail");
+	else
+		strbuf_str(b, "is not reached");
+}
+
+void rep_action(struct strbuf *b, const struct report *r, const struct dsp_event *e,
+		const struct rep_view *v, enum dsp_which w)
+{
+	if (v->e->op == SYM_FAIL) {
+		failure_action(b, r, e, w);
+		return;
+	}
+	if (v->via)
+		strbuf_fmt(b, "%s() ", v->via);
+	strbuf_str(b, v->verb);
+	if (*v->subject)
+		strbuf_fmt(b, " %s", v->subject);
+	if (v->value && e->executed)
+		strbuf_fmt(b, " = %s", v->value);
+	if (e->buffered)
+		strbuf_str(b, ", seen only now");
+	if (!e->executed)
+		strbuf_str(b, w == DSP_FAILING ? e->failure ? ": waits for ever" : ": not yet" :
+			   r->answer->alternates[0].path_differs ? ": not reached" : ": later");
+}
+
+bool rep_frame_matters(const struct sym_frame *f)
+{
+	static const char *const noise[] = {
+		"start_thread", "clone", "clone3", "__libc_start_main", "__libc_start_call_main",
+		"_start", "__clone", "__clone3", "?",
+	};
+
+	if (dsp_is_runtime(f))
+		return false;
+	for (size_t i = 0; i < sizeof noise / sizeof *noise; i++)
+		if (!strncmp(f->function, noise[i], strlen(noise[i])) &&
+		    strchr("@+ ", f->function[strlen(noise[i])]))
+			return false;
+	return true;
+}
+
+void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event *e, size_t max)
+{
+	const struct sym_frame *place = dsp_place(r->trace, e);
+	const struct sym_stack *s;
+	size_t shown = 0;
+
+	if (!place)
+		return;
+	s = &r->trace->stacks[e->stack];
+	for (const struct sym_frame *f = place; f < s->frames + s->n; f++) {
+		if (!rep_frame_matters(f))
+			continue;
+		if (shown == max) {
+			strbuf_str(b, " < ...");
+			return;
+		}
+		strbuf_fmt(b, "%s%s", shown++ ? " < " : "", f->function);
+	}
+}
+
+const char *rep_thread_label(const struct report *r, uint32_t thread)
+{
+	const struct sym_thread *th = &r->trace->threads[thread];
+
+	if (th->name && *th->name)
+		return th->name;
+	if (!strcmp(th->id, "T0"))
+		return "main";
+	for (size_t i = 0; i < th->nevents; i++) {
+		const struct sym_event *e = &th->events[i];
+
+		/* A thread's start belongs to whoever created it. */
+		if (e->op == SYM_START || e->stack >= r->trace->nstacks)
+			continue;
+		const struct sym_stack *s = &r->trace->stacks[e->stack];
+
+		for (uint32_t k = s->n; k-- > 0;)
+			if (rep_frame_matters(&s->frames[k]))
+				return s->frames[k].function;
+	}
+	return "";
+}
+
+/* ---- sentences ---- */
+
+static bool is_blocked(const struct sym_trace *t, struct sched_ref r)
+{
+	for (size_t i = 0; i < t->failure.nblocked; i++)
+		if (t->failure.blocked[i].thread == r.thread &&
+		    t->failure.blocked[i].event == r.index)
+			return true;
+	return false;
+}
+
+/* who: the threads that did the first thing. */
+static void cause_of(struct strbuf *b, const struct report *r, const char *who,
+		     struct sched_ref before, struct sched_ref after)
+{
+	const struct sym_trace *t = r->trace;
+	const struct sym_event *x = dsp_event_at(t, before), *y = dsp_event_at(t, after);
+	const char *first = dsp_subject(t, x), *second = dsp_subject(t, y);
+	char *where_x = dsp_where(t, before), *where_y = dsp_where(t, after);
+	char *via_x = dsp_via(t, x), *via_y = dsp_via(t, y);
+
+	strbuf_fmt(b, "%s %s", who, past[x->op]);
+	if (*first)
+		strbuf_fmt(b, " `%s'", first);
+	if (via_x)
+		strbuf_fmt(b, " in %s()", via_x);
+	strbuf_fmt(b, " at %s before %s %s", where_x, t->threads[after.thread].id,
+		   is_blocked(t, after) ? "could have" : past[y->op]);
+	if (*second && !strcmp(first, second))
+		strbuf_str(b, " it");
+	else if (*second)
+		strbuf_fmt(b, " `%s'", second);
+	if (via_y)
+		strbuf_fmt(b, " in %s()", via_y);
+	strbuf_fmt(b, " at %s", where_y);
+	free(via_x);
+	free(via_y);
+	free(where_x);
+	free(where_y);
+}
+
+void rep_cause(struct strbuf *b, const struct report *r, struct sched_ref before,
+	       struct sched_ref after)
+{
+	cause_of(b, r, r->trace->threads[before.thread].id, before, after);
+}
+
+/* The same operation on the same thing at the same place. */
+static bool alike(const struct report *r, struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_event *x = dsp_event_at(r->trace, a), *y = dsp_event_at(r->trace, b);
+	char *p, *q;
+	bool same;
+
+	if (x->op != y->op || x->target != y->target)
+		return false;
+	p = dsp_where(r->trace, a);
+	q = dsp_where(r->trace, b);
+	same = !strcmp(p, q);
+	free(p);
+	free(q);
+	return same;
+}
+
+static void join_names(struct strbuf *b, const struct report *r, const uint32_t *threads, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		strbuf_fmt(b, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ",
+			   r->trace->threads[threads[i]].id);
+}
+
+size_t rep_causes(const struct report *r, char ***out)
+{
+	const struct dsp *d = r->dsp;
+	bool *said = xcalloc(d->npairs + 1, sizeof *said);
+	uint32_t *threads = xcalloc(d->npairs + 1, sizeof *threads);
+	VEC(char *) all = { 0 };
+
+	for (size_t i = 0; i < d->npairs; i++) {
+		const struct dsp_pair *p = &d->pairs[i];
+		struct strbuf who = { 0 }, b = { 0 };
+		size_t n = 0;
+
+		for (size_t k = i; k < d->npairs; k++) {
+			const struct dsp_pair *q = &d->pairs[k];
+			bool known = false;
+
+			if (said[k] || q->after.thread != p->after.thread ||
+			    !alike(r, p->before, q->before) || !alike(r, p->after, q->after))
+				continue;
+			said[k] = true;
+			for (size_t h = 0; h < n; h++)
+				known |= threads[h] == q->before.thread;
+			if (!known)
+				threads[n++] = q->before.thread;
+		}
+		if (!n)
+			continue;
+		join_names(&who, r, threads, n);
+		cause_of(&b, r, who.s, p->before, p->after);
+		vec_push(&all, strbuf_take(&b));
+		strbuf_free(&who);
+	}
+	free(said);
+	free(threads);
+	*out = all.v;
+	return all.n;
+}
+
+static void blocked_words(struct strbuf *b, const struct report *r)
+{
+	const struct sym_trace *t = r->trace;
+
+	for (size_t i = 0; i < t->failure.nblocked && i < 4; i++) {
+		struct sched_ref ref = {t->failure.blocked[i].thread, t->failure.blocked[i].event};
+		const struct sym_event *e = dsp_event_at(t, ref);
+		char *where;
+
+		if (!e)
+			continue;
+		where = dsp_where(t, ref);
+		strbuf_fmt(b, "%s %s waits for `%s' at %s", i ? "," : ":",
+			   t->threads[ref.thread].id, dsp_subject(t, e), where);
+		free(where);
+	}
+	if (t->failure.nblocked > 4)
+		strbuf_fmt(b, ", and %zu more", t->failure.nblocked - 4);
+}
+
+char *rep_headline(const struct report *r)
+{
+	static const char *const kinds[SYM_FAIL_KINDS] = {
+		[SYM_FAIL_ASSERT] = "assertion failed", [SYM_FAIL_ABORT] = "aborted",
+		[SYM_FAIL_SIGNAL] = "killed by a signal",
+		[SYM_FAIL_EXCEPTION] = "uncaught exception", [SYM_FAIL_DEADLOCK] = "deadlock",
+		[SYM_FAIL_HANG] = "hangs", [SYM_FAIL_EXIT] = "wrong exit status",
+		[SYM_FAIL_USER] = "marked as failed",
+	};
+	const struct sym_failure *f = &r->trace->failure;
+	struct strbuf b = { 0 };
+	struct sched_ref ref;
+	const char *text = r->failure.text && *r->failure.text ? r->failure.text :
+			   r->failure.signal ? r->failure.signal :
+			   (unsigned)f->kind < SYM_FAIL_KINDS ? kinds[f->kind] : "failed";
+
+	/* Who waits for what is said below, in names. */
+	strbuf_fmt(&b, "%.*s", (int)(f->nblocked ? strcspn(text, ":") : strlen(text)), text);
+	if (f->nblocked) {
+		blocked_words(&b, r);
+	} else if (rep_failure_ref(r, &ref)) {
+		const struct sym_frame *place = dsp_place(r->trace, dsp_event_at(r->trace, ref));
+		char *where = dsp_where(r->trace, ref);
+
+		strbuf_fmt(&b, " in %s", r->trace->threads[ref.thread].id);
+		/* Some failures name their place themselves. */
+		if (place && (place->file || strcmp(place->function, "?")) && !strstr(text, where))
+			strbuf_fmt(&b, " at %s", where);
+		if (place && place->file && place->line)
+			strbuf_fmt(&b, " (%s)", place->function);
+		free(where);
+	}
+	return strbuf_take(&b);
+}
+
+char *rep_verdict(const struct report *r, enum dsp_which w)
+{
+	static const char *const by[REPORT_EXECUTORS] = {
+		[REPORT_CHECKER] = "the checker", [REPORT_MACHINE] = "the machine",
+		[REPORT_NATIVE] = "the real program",
+	};
+	const struct report_validation *v =
+		w == DSP_FAILING ? &r->failing_proof : &r->alternate_proof;
+	struct strbuf yes = { 0 }, no = { 0 };
+
+	for (int x = 0; x < REPORT_EXECUTORS; x++) {
+		const struct report_proof *p = &v->by[x];
+		struct strbuf *b = p->agreed ? &yes : &no;
+
+		if (!p->runs && p->why && strcmp(p->why, REP_NOT_ATTEMPTED))
+			strbuf_fmt(&no, "%s%s: %s", no.n ? "; " : "", by[x], p->why);
+		if (!p->runs)
+			continue;
+		strbuf_fmt(b, "%s%s", b->n ? ", " : p->agreed ? "confirmed by " : "not by ", by[x]);
+		if (p->runs > 1 || !p->agreed)
+			strbuf_fmt(b, " (%u of %u runs)", p->agreed, p->runs);
+	}
+	if (!yes.n)
+		strbuf_str(&yes, "not confirmed by an execution");
+	if (no.n)
+		strbuf_fmt(&yes, "; %s", no.s);
+	strbuf_free(&no);
+	return strbuf_take(&yes);
+}

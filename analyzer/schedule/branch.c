@@ -1,0 +1,121 @@
+/* Which branches led to the failure and could have gone elsewhere. */
+#include "analyzer/schedule/work.h"
+
+#include <string.h>
+
+/*
+ * Variables the failure depends on: what it reads, and what the values
+ * written there were made of.
+ */
+struct cone {
+	const struct sched_view *v;
+	bool *var;
+	VEC(uint32_t) todo;
+	bool hit; /* could_change(): some symbol's variable is written with effect */
+};
+
+static void add_var(void *arg, uint64_t symbol)
+{
+	struct cone *x = arg;
+	uint32_t r = x->v->reader[symbol];
+
+	if (r == VIEW_NONE || x->var[x->v->ev[r].e->target])
+		return;
+	x->var[x->v->ev[r].e->target] = true;
+	vec_push(&x->todo, x->v->ev[r].e->target);
+}
+
+static void failure_cone(struct cone *x)
+{
+	const struct sched_view *v = x->v;
+	const struct sym_failure *f = &v->t->failure;
+	const struct expr_pool *p = v->t->pool;
+
+	x->var = xcalloc(v->t->nvars + 1, 1);
+	if (f->condition)
+		expr_symbols(p, f->condition, add_var, x);
+	else
+		for (size_t k = 0; k < v->t->threads[f->thread].nconds; k++)
+			expr_symbols(p, v->t->threads[f->thread].conds[k].cond, add_var, x);
+	while (x->todo.n) {
+		uint32_t var = x->todo.v[--x->todo.n];
+
+		for (uint32_t i = 0; i < v->n; i++)
+			if (view_writes(v->ev[i].e) && v->ev[i].e->target == var)
+				expr_symbols(p, v->ev[i].e->value, add_var, x);
+	}
+	vec_free(&x->todo);
+}
+
+/* Does the thread, behind this branch, write what the failure depends on? */
+static bool leads_to_failure(const struct cone *x, const struct view_cond *d)
+{
+	if (d->thread == x->v->t->failure.thread)
+		return true;
+	for (uint32_t i = d->after + 1; i < x->v->first[d->thread + 1]; i++)
+		if (view_writes(x->v->ev[i].e) && x->var[x->v->ev[i].e->target])
+			return true;
+	return false;
+}
+
+static void could_change(void *arg, uint64_t symbol)
+{
+	struct cone *x = arg;
+	uint32_t r = x->v->reader[symbol];
+	const struct sym_event *e;
+
+	for (uint32_t i = 0; r != VIEW_NONE && i < x->v->n && !x->hit; i++) {
+		e = x->v->ev[i].e;
+		x->hit = view_writes(e) && e->target == x->v->ev[r].e->target &&
+			 (e->thread != x->v->ev[r].e->thread ||
+			  !expr_get(x->v->t->pool, e->value)->concrete);
+	}
+}
+
+static int latest_first(const void *a, const void *b)
+{
+	const struct branch *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at > y->at ? -1 : 1;
+	return (x->cond < y->cond) - (x->cond > y->cond);
+}
+
+static bool is_firm(const struct sched_view *v, const struct view_cond *d)
+{
+	return v->t->threads[d->thread].conds[d->number].firm;
+}
+
+size_t find_branches(const struct work *w, struct branch *out, bool *some)
+{
+	const struct sched_view *v = w->v;
+	struct cone x = { .v = v };
+	VEC(struct branch) list = { 0 };
+	size_t n;
+
+	if (v->t->failure.thread == SYM_NONE || v->deadlock)
+		return 0;
+	failure_cone(&x);
+	for (uint32_t k = 0; k < v->nconds; k++) {
+		const struct view_cond *d = &v->conds[k];
+
+		if (is_firm(v, d))
+			*some = true;
+		else if (d->after != VIEW_NONE && leads_to_failure(&x, d))
+			vec_push(&list, (struct branch){ k, w->rank[d->after] });
+	}
+	if (list.n)
+		qsort(list.v, list.n, sizeof *list.v, latest_first);
+	n = 0;
+	for (size_t k = 0; k < list.n && n < BRANCHES; k++) {
+		if (n && list.v[k].at == out[n - 1].at) /* the same branch */
+			continue;
+		x.hit = false;
+		expr_symbols(v->t->pool, v->conds[list.v[k].cond].cond, could_change, &x);
+		if (x.hit)
+			out[n++] = list.v[k];
+	}
+	vec_free(&list);
+	free(x.var);
+	return n;
+}

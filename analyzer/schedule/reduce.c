@@ -1,0 +1,123 @@
+/*
+ * Fewer context switches: Algorithm 1 of the Symbiosis paper. A segment is a
+ * run of events of one thread. The next segment of the same thread is moved
+ * up to it, or the previous one down to it; the result is executed, and kept
+ * when it still fails. A total order needs no solver.
+ */
+#include "analyzer/schedule/work.h"
+
+#include <string.h>
+
+/* Reduction is quadratic in the stretch it works on; what lies before stays. */
+#define REDUCE_EVENTS 2500
+
+struct reduction {
+	struct work *w;
+	struct check *c, *start; /* start: before the stretch */
+	uint32_t *cur, *tmp;
+	size_t n;
+};
+
+size_t reduce_count(const struct sched_view *v, const uint32_t *order, size_t n)
+{
+	size_t switches = 0;
+
+	for (size_t k = 1; k < n; k++)
+		switches += v->ev[order[k]].e->thread != v->ev[order[k - 1]].e->thread;
+	return switches;
+}
+
+static uint32_t thread(const struct reduction *r, size_t k)
+{
+	return r->w->v->ev[r->cur[k]].e->thread;
+}
+
+static bool still_fails(struct reduction *r)
+{
+	check_restore(r->c, r->start);
+	for (size_t k = 0; k < r->n; k++)
+		if (check_step(r->c, r->tmp[k]) != CHECK_OK)
+			return false;
+	return check_late(r->c) == CHECK_OK && check_fails(r->c);
+}
+
+/* Exchange the neighbouring stretches [a, b) and [b, e). */
+static bool swap_stretches(struct reduction *r, size_t a, size_t b, size_t e)
+{
+	memcpy(r->tmp, r->cur, r->n * sizeof *r->tmp);
+	memcpy(r->tmp + a, r->cur + b, (e - b) * sizeof *r->tmp);
+	memcpy(r->tmp + a + (e - b), r->cur + a, (b - a) * sizeof *r->tmp);
+	if (!still_fails(r))
+		return false;
+	memcpy(r->cur, r->tmp, r->n * sizeof *r->tmp);
+	return true;
+}
+
+static size_t segment_end(const struct reduction *r, size_t k)
+{
+	uint32_t t = thread(r, k);
+
+	while (k < r->n && thread(r, k) == t)
+		k++;
+	return k;
+}
+
+static size_t segment_start(const struct reduction *r, size_t k)
+{
+	uint32_t t = thread(r, k);
+
+	while (k > 0 && thread(r, k - 1) == t)
+		k--;
+	return k;
+}
+
+static void move_up(struct reduction *r)
+{
+	for (size_t k = 0; k < r->n; k++) {
+		size_t next = k + 1;
+
+		if (next >= r->n || thread(r, next) == thread(r, k))
+			continue;
+		while (next < r->n && thread(r, next) != thread(r, k))
+			next++;
+		if (next < r->n)
+			swap_stretches(r, k + 1, next, segment_end(r, next));
+		if (work_stopped(r->w))
+			return;
+	}
+}
+
+static void move_down(struct reduction *r)
+{
+	for (size_t k = r->n; k-- > 1;) {
+		size_t prev = k;
+
+		if (thread(r, k - 1) == thread(r, k))
+			continue;
+		while (prev > 0 && thread(r, prev - 1) != thread(r, k))
+			prev--;
+		if (prev > 0)
+			swap_stretches(r, segment_start(r, prev - 1), prev, k);
+		if (work_stopped(r->w))
+			return;
+	}
+}
+
+void reduce_switches(struct work *w)
+{
+	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
+	struct reduction r = { .w = w, .n = w->n - from };
+
+	r.c = work_state(w, from, CHECK_EXACT);
+	r.start = check_save(r.c);
+	r.cur = w->order + from;
+	r.tmp = xcalloc(r.n + 1, sizeof *r.tmp);
+	do {
+		before = reduce_count(w->v, r.cur, r.n);
+		move_up(&r);
+		move_down(&r);
+	} while (reduce_count(w->v, r.cur, r.n) < before && !work_stopped(w));
+	check_free(r.start);
+	check_free(r.c);
+	free(r.tmp);
+}

@@ -1,0 +1,101 @@
+/*
+ * The schedule side's one entry point: from a symbolic trace to the failing
+ * schedule, its root cause and alternates. Knows nothing of x86 or ELF.
+ *
+ * Everything in the answer has been executed by the independent checker
+ * (check.h); what could not be confirmed is absent and `why` says so.
+ */
+#ifndef CSCHED_SCHEDULE_H
+#define CSCHED_SCHEDULE_H
+
+#include "analyzer/symtrace/symtrace.h"
+
+/* An event by thread and program-order index. */
+struct sched_ref {
+	uint32_t thread;
+	uint32_t index;
+};
+
+enum sched_model { SCHED_SC, SCHED_TSO };
+
+struct sched_options {
+	enum sched_model model;
+	bool use_times;     /* respect time_lo/time_hi (default true) */
+	double timeout;     /* seconds for the whole answer; 0: none */
+	uint32_t alternates; /* how many to look for (default 1) */
+	uint32_t window;    /* first window in events; 0: choose */
+	/* Called now and then with a phase name and 0..1 (or <0: unknown); returning
+	 * true stops the work: best so far is returned. May be NULL. */
+	bool (*progress)(void *arg, const char *phase, double part);
+	void *progress_arg;
+};
+
+struct sched_order {
+	struct sched_ref *refs; /* every event executed, in order */
+	size_t n;
+	size_t switches;  /* context switches */
+	uint64_t *values; /* value of each read symbol, by symbol number */
+	size_t nvalues;
+	bool fails;
+};
+
+struct sched_edge {
+	struct sched_ref before, after;
+};
+
+struct sched_alternate {
+	struct sched_order order;
+	struct sched_edge inverted; /* the pair of the root cause it turns round */
+	bool single;                /* only that pair was turned (paper's nearest) */
+	bool path_differs;          /* a branch after the pair goes elsewhere: conditions
+				     * behind it were dropped, events up to it are exact */
+	struct sched_ref left;      /* path_differs: threads[thread].conds[index] is that branch */
+	size_t distance;            /* pairs ordered differently from the failing order */
+};
+
+/* A load that took its value while an earlier store of its thread was still in the buffer. */
+struct sched_delay {
+	struct sched_ref store, load;
+};
+
+struct sched_answer {
+	bool found;             /* a failing schedule along the recorded paths exists */
+	struct sched_order recorded; /* as solved, before reduction */
+	struct sched_order failing;  /* after context-switch reduction */
+	struct sched_edge *cause;    /* the root cause: minimal */
+	size_t ncause;
+	bool cause_minimal;
+	/*
+	 * SCHED_TSO, and the failure needs store buffers: kept in program order (a
+	 * fence between store and load) these pairs make it impossible along the
+	 * recorded paths; none can be left out. 0 when it fails without reordering, too.
+	 */
+	struct sched_delay *delays;
+	size_t ndelays;
+	bool deterministic;     /* proved: no feasible schedule avoids the failure */
+	struct sched_alternate *alternates; /* nearest first */
+	size_t nalternates;
+	bool timed_out;         /* or interrupted: the rest is the best so far */
+	char *why;              /* what is missing and why, or NULL */
+	struct {
+		size_t events, window, constraints, variables;
+		size_t core_plain, core_minimal, pairs_tried;
+		double t_fail, t_csr, t_root, t_alt; /* seconds */
+	} stats;
+};
+
+void sched_options_init(struct sched_options *o);
+err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
+		  struct sched_answer **out);
+void sched_answer_free(struct sched_answer *a);
+
+/*
+ * Is there an order of these events that satisfies all path conditions,
+ * recorded values and synchronisation, failing or not? An error only when
+ * stopped or timed out before that is known. Free *out when *found.
+ */
+err_t sched_feasible(const struct sym_trace *t, const struct sched_options *o,
+		     struct sched_order *out, bool *found);
+void sched_order_free(struct sched_order *o);
+
+#endif

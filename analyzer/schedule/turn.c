@@ -1,0 +1,185 @@
+/*
+ * Turning one ordering round without a solver: a stretch of one thread moves
+ * past the other thread's event, alone, with the lock section it is part of,
+ * or up to where its own thread goes on. Each result is a total order of the
+ * window and only has to be executed.
+ */
+#include "analyzer/schedule/work.h"
+
+#include <string.h>
+
+/* A lock section longer than this is not turned as a whole. */
+#define SECTION_SEARCH 400
+/* Pairs tried before the solver is asked. */
+#define TURN_LIMIT 200
+
+struct turn {
+	struct study *s;
+	const struct work *w;
+	size_t a, b; /* places of the pair in w->order */
+};
+
+static uint32_t thread_at(const struct turn *x, size_t k)
+{
+	return x->w->v->ev[x->w->order[k]].e->thread;
+}
+
+/* Where the outermost lock section around place k of its thread begins or ends. */
+static size_t section_edge(const struct turn *x, size_t k, bool begin)
+{
+	uint32_t thread = thread_at(x, k);
+	size_t found = k, limit = begin ? x->s->from : x->w->n - 1;
+	long depth = 0;
+
+	for (size_t i = k, far = 0; i != limit && far < SECTION_SEARCH; far++) {
+		const struct sym_event *e;
+
+		i += begin ? -1 : 1;
+		e = x->w->v->ev[x->w->order[i]].e;
+		if (e->thread != thread)
+			continue;
+		if (view_acquires(e))
+			depth += begin ? 1 : -1;
+		else if (e->op == SYM_UNLOCK)
+			depth += begin ? -1 : 1;
+		if (depth > 0) {
+			found = i;
+			depth = 0;
+		}
+	}
+	return found;
+}
+
+/* The last place before the thread of place k goes on behind b, or after it stopped before a. */
+static size_t next_pause(const struct turn *x)
+{
+	size_t k = x->b;
+
+	while (k + 1 < x->w->n && thread_at(x, k + 1) != thread_at(x, x->a))
+		k++;
+	return k;
+}
+
+static size_t previous_pause(const struct turn *x)
+{
+	size_t k = x->a;
+
+	while (k > x->s->from && thread_at(x, k - 1) != thread_at(x, x->b))
+		k--;
+	return k;
+}
+
+/* Events of one thread out of [from, to] go, in their order, to its front or its back. */
+static void move_stretch(const struct turn *x, uint32_t thread, size_t from, size_t to,
+			 bool front, uint32_t *out)
+{
+	size_t base = x->s->from, n = from - base;
+
+	memcpy(out, x->w->order + base, (x->w->n - base) * sizeof *out);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t k = from; k <= to; k++)
+			if ((thread_at(x, k) == thread) == (front == (pass == 0)))
+				out[n++] = x->w->order[k];
+}
+
+static bool keeps(struct study *s, const uint32_t *order, size_t n, const uint32_t *keep,
+		  size_t nkeep)
+{
+	for (size_t k = 0; k < n; k++)
+		s->place[order[k]] = k;
+	for (size_t i = 0; i < nkeep; i++) {
+		const struct study_edge *e = &s->edges.v[keep[i]];
+
+		if (s->place[e->before] > s->place[e->after])
+			return false;
+	}
+	return true;
+}
+
+bool study_avoids(struct study *s, const uint32_t *order, size_t n)
+{
+	check_restore(s->run, s->base);
+	check_set_diverge(s->run, s->diverge);
+	check_set_relax(s->run, s->w->relax);
+	work_executed(s->w, n);
+	for (size_t k = 0; k < n; k++)
+		if (check_step(s->run, order[k]) != CHECK_OK)
+			return false;
+	return check_late(s->run) == CHECK_OK && check_avoids(s->run);
+}
+
+bool turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
+		   uint32_t *out)
+{
+	const struct study_edge *e = &s->edges.v[edge];
+	struct turn x = { s, s->w, s->w->rank[e->before], s->w->rank[e->after] };
+	size_t n = s->w->n - s->from;
+
+	if (s->diverge != VIEW_NONE || x.a >= s->w->n || x.b >= s->w->n || x.a >= x.b)
+		return false;
+	uint32_t ta = thread_at(&x, x.a), tb = thread_at(&x, x.b);
+	size_t sa = section_edge(&x, x.a, true), sb = section_edge(&x, x.b, false);
+	const struct {
+		uint32_t thread;
+		size_t from, to;
+		bool front;
+	} ways[] = {
+		{ tb, x.a, x.b, true }, { ta, x.a, x.b, false },
+		{ tb, sa, sb, true }, { ta, sa, sb, false },
+		{ ta, x.a, next_pause(&x), false }, { tb, previous_pause(&x), x.b, true },
+	};
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		move_stretch(&x, ways[i].thread, ways[i].from, ways[i].to, ways[i].front, out);
+		if (keeps(s, out, n, keep, nkeep) && study_avoids(s, out, n))
+			return true;
+	}
+	return false;
+}
+
+/* Edges by how near their ends are in the failing schedule. */
+struct nearness {
+	uint32_t edge;
+	uint64_t gap;
+};
+
+static int by_gap(const void *a, const void *b)
+{
+	const struct nearness *x = a, *y = b;
+
+	if (x->gap != y->gap)
+		return x->gap < y->gap ? -1 : 1;
+	return (x->edge > y->edge) - (x->edge < y->edge);
+}
+
+void turn_sort(const struct study *s, uint32_t *edges, size_t n)
+{
+	struct nearness *list = xcalloc(n + 1, sizeof *list);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct study_edge *e = &s->edges.v[edges[i]];
+
+		list[i].edge = edges[i];
+		list[i].gap = s->w->rank[e->after] - s->w->rank[e->before];
+	}
+	qsort(list, n, sizeof *list, by_gap);
+	for (size_t i = 0; i < n; i++)
+		edges[i] = list[i].edge;
+	free(list);
+}
+
+uint32_t turn_any(struct study *s, uint32_t *out)
+{
+	uint32_t *edges = xcalloc(s->edges.n + 1, sizeof *edges), found = VIEW_NONE;
+
+	for (uint32_t k = 0; k < s->edges.n; k++)
+		edges[k] = k;
+	turn_sort(s, edges, s->edges.n);
+	for (size_t i = 0; i < s->edges.n && i < TURN_LIMIT && found == VIEW_NONE; i++) {
+		s->w->a->stats.pairs_tried++;
+		if (turn_directly(s, edges[i], NULL, 0, out))
+			found = edges[i];
+	}
+	free(edges);
+	return found;
+}

@@ -1,0 +1,240 @@
+#include "analyzer/schedule/view.h"
+#include "common/vec.h"
+
+#include <string.h>
+
+static void number_events(struct sched_view *v)
+{
+	const struct sym_trace *t = v->t;
+	uint32_t n = 0;
+
+	v->first = xcalloc(t->nthreads + 1, sizeof *v->first);
+	for (size_t k = 0; k < t->nthreads; k++) {
+		v->first[k] = n;
+		n += t->threads[k].nevents;
+	}
+	v->first[t->nthreads] = v->n = n;
+	v->ev = xcalloc(n ? n : 1, sizeof *v->ev);
+	for (size_t k = 0; k < t->nthreads; k++) {
+		for (uint32_t i = 0; i < t->threads[k].nevents; i++) {
+			struct view_event *x = &v->ev[v->first[k] + i];
+
+			x->e = &t->threads[k].events[i];
+			x->wait = VIEW_NONE;
+			x->last = i + 1 == t->threads[k].nevents;
+			x->drains = x->e->op != SYM_READ && x->e->op != SYM_WRITE;
+			x->hi = UINT64_MAX;
+		}
+	}
+}
+
+static void build_chains(struct sched_view *v)
+{
+	bool tso = v->model == SCHED_TSO;
+	uint32_t *fill;
+
+	v->nchains = v->t->nthreads * (tso ? 2 : 1);
+	v->chain = xcalloc(v->nchains + 1, sizeof *v->chain);
+	v->chain_len = xcalloc(v->nchains + 1, sizeof *v->chain_len);
+	for (uint32_t i = 0; i < v->n; i++) {
+		struct view_event *x = &v->ev[i];
+
+		x->chain = x->e->thread * (tso ? 2 : 1) + (tso && x->e->op == SYM_WRITE);
+		x->pos = v->chain_len[x->chain]++;
+	}
+	fill = xcalloc(v->nchains + 1, sizeof *fill);
+	for (uint32_t c = 0; c < v->nchains; c++)
+		v->chain[c] = xcalloc(v->chain_len[c] + 1, sizeof **v->chain);
+	for (uint32_t i = 0; i < v->n; i++)
+		v->chain[v->ev[i].chain][fill[v->ev[i].chain]++] = i;
+	free(fill);
+}
+
+static void link_events(struct sched_view *v)
+{
+	const struct sym_trace *t = v->t;
+
+	v->fail = VIEW_NONE;
+	v->forked_by = xmalloc((t->nthreads + 1) * sizeof *v->forked_by);
+	memset(v->forked_by, 0xff, (t->nthreads + 1) * sizeof *v->forked_by);
+	v->reader = xmalloc((expr_symbol_count(t->pool) + 1) * sizeof *v->reader);
+	memset(v->reader, 0xff, (expr_symbol_count(t->pool) + 1) * sizeof *v->reader);
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct sym_event *e = v->ev[i].e;
+
+		if (e->op == SYM_WAIT)
+			v->ev[v->first[e->thread] + e->link].wait = i;
+		if (e->op == SYM_FORK)
+			v->forked_by[e->peer] = i;
+		if (view_reads(e) && e->symbol)
+			v->reader[expr_get(t->pool, e->symbol)->value] = i;
+		if (e->op == SYM_FAIL && (t->failure.thread == SYM_NONE ||
+					  t->failure.thread == e->thread))
+			v->fail = i;
+	}
+	v->deadlock = t->failure.nblocked > 0;
+	for (size_t i = 0; i < t->failure.nblocked; i++)
+		v->ev[v->first[t->failure.blocked[i].thread] + t->failure.blocked[i].event].pending =
+			true;
+}
+
+/*
+ * Bounds get as tight as program order makes them. A write under TSO has no
+ * upper bound of its own: it may sit in the buffer until the next drain.
+ */
+static void bound_times(struct sched_view *v)
+{
+	bool some = false;
+
+	for (uint32_t i = 0; i < v->n; i++)
+		some |= v->ev[i].e->time_hi != UINT64_MAX;
+	v->use_times = v->use_times && some;
+	if (!v->use_times)
+		return;
+	for (size_t k = 0; k < v->t->nthreads; k++) {
+		uint64_t lo = 0, hi = UINT64_MAX, drain = UINT64_MAX;
+
+		for (uint32_t i = v->first[k]; i < v->first[k + 1]; i++) {
+			if (v->ev[i].e->time_lo > lo)
+				lo = v->ev[i].e->time_lo;
+			v->ev[i].lo = lo;
+		}
+		for (uint32_t i = v->first[k + 1]; i-- > v->first[k];) {
+			struct view_event *x = &v->ev[i];
+
+			if (x->e->time_hi < hi)
+				hi = x->e->time_hi;
+			if (x->drains)
+				drain = hi;
+			x->hi = v->model == SCHED_TSO && x->e->op == SYM_WRITE ? drain : hi;
+			if (x->hi < x->lo) /* contradictory clocks bound nothing */
+				x->hi = x->lo;
+		}
+	}
+}
+
+/* By expression: the event by which all its symbols are read, if one thread reads them. */
+struct known {
+	uint32_t thread; /* VIEW_NONE: no symbol below; MIXED: several threads, or a free symbol */
+	uint32_t index;
+};
+
+#define MIXED (VIEW_NONE - 1)
+
+static struct known join(struct known a, struct known b)
+{
+	if (a.thread == VIEW_NONE)
+		return b;
+	if (b.thread == VIEW_NONE)
+		return a;
+	if (a.thread != b.thread)
+		return (struct known){ MIXED, 0 };
+	return a.index > b.index ? a : b;
+}
+
+static struct known *known_all(const struct sched_view *v)
+{
+	const struct expr_pool *p = v->t->pool;
+	struct known *k = xcalloc(expr_count(p), sizeof *k);
+
+	k[0] = (struct known){ VIEW_NONE, 0 };
+	for (expr_id e = 1; e < expr_count(p); e++) {
+		const struct expr *n = expr_get(p, e);
+
+		if (n->op == EX_SYMBOL) {
+			uint32_t r = v->reader[n->value];
+
+			k[e] = r == VIEW_NONE ? (struct known){ MIXED, 0 } :
+				(struct known){ v->ev[r].e->thread, v->ev[r].e->index };
+		} else {
+			k[e] = join(join(k[n->a], k[n->b]), k[n->c]);
+		}
+	}
+	return k;
+}
+
+static uint32_t cond_due(const struct sched_view *v, const struct known *k, uint32_t thread,
+			 const struct sym_cond *c)
+{
+	struct known x = k[c->cond];
+
+	if (c->after == SYM_NONE || x.thread == MIXED)
+		return v->n;
+	if (x.thread != VIEW_NONE && (x.thread != thread || x.index > c->after))
+		return v->n;
+	return v->first[thread] + c->after;
+}
+
+static void place_conds(struct sched_view *v)
+{
+	const struct sym_trace *t = v->t;
+	struct known *known = known_all(v);
+	uint32_t *count = xcalloc(v->n + 2, sizeof *count);
+
+	for (size_t k = 0; k < t->nthreads; k++)
+		for (size_t i = 0; i < t->threads[k].nconds; i++, v->nconds++)
+			count[cond_due(v, known, k, &t->threads[k].conds[i])]++;
+	v->conds = xcalloc(v->nconds + 1, sizeof *v->conds);
+	uint32_t at = 0;
+	for (uint32_t i = 0; i <= v->n; i++) {
+		uint32_t c = count[i];
+
+		if (i < v->n) {
+			v->ev[i].cond = at;
+			v->ev[i].ncond = c;
+		} else {
+			v->first_late = at;
+		}
+		count[i] = at;
+		at += c;
+	}
+	for (uint32_t k = 0; k < t->nthreads; k++) {
+		for (uint32_t i = 0; i < t->threads[k].nconds; i++) {
+			const struct sym_cond *c = &t->threads[k].conds[i];
+
+			v->conds[count[cond_due(v, known, k, c)]++] = (struct view_cond){
+				c->cond, k, i,
+				c->after == SYM_NONE ? VIEW_NONE : v->first[k] + c->after };
+		}
+	}
+	for (uint32_t i = 0; i < v->n; i++) {
+		struct view_event *x = &v->ev[i];
+		struct known k = view_writes(x->e) ? known[x->e->value] : known[0];
+
+		x->foreign = k.thread != VIEW_NONE &&
+			     (k.thread != x->e->thread || k.index > x->e->index);
+	}
+	free(count);
+	free(known);
+}
+
+struct sched_view *view_new(const struct sym_trace *t, enum sched_model model, bool use_times)
+{
+	struct sched_view *v = xcalloc(1, sizeof *v);
+
+	v->t = t;
+	v->model = model;
+	v->use_times = use_times;
+	number_events(v);
+	build_chains(v);
+	link_events(v);
+	bound_times(v);
+	place_conds(v);
+	return v;
+}
+
+void view_free(struct sched_view *v)
+{
+	if (!v)
+		return;
+	for (uint32_t c = 0; c < v->nchains; c++)
+		free(v->chain[c]);
+	free(v->chain);
+	free(v->chain_len);
+	free(v->ev);
+	free(v->first);
+	free(v->forked_by);
+	free(v->reader);
+	free(v->conds);
+	free(v);
+}

@@ -1,0 +1,39 @@
+/*
+ * A window: the stretch of the trace whose order is free. Before it the order
+ * is committed, and all that is left of it is a state to start from. Windows
+ * are cut out of a total order, so per chain they are a run of events.
+ */
+#ifndef CSCHED_SCHEDULE_WINDOW_H
+#define CSCHED_SCHEDULE_WINDOW_H
+
+#include "analyzer/schedule/check.h"
+
+struct window {
+	const struct sched_view *v;
+	uint32_t *lo, *hi;  /* by chain: positions [lo, hi) */
+	struct check *start; /* state before it; owned */
+	bool free_init;     /* unknown initial values are for the solver to choose */
+	bool to_end;        /* nothing comes after it */
+	enum check_end end;
+	uint32_t n;
+	uint32_t *events;   /* chain by chain */
+	uint32_t *local;    /* event -> its index in events[], or VIEW_NONE */
+	uint32_t relax;     /* see check_set_relax(), or VIEW_NONE */
+	uint32_t diverge;   /* view.conds[] number whose negation is looked for, or VIEW_NONE:
+			     * its thread then ends where that branch is */
+};
+
+/*
+ * The window of order[from..to); c, which the window takes over, has executed
+ * order[0..from). Pending events belong to it when it reaches the end.
+ */
+struct window *window_new(struct check *c, const uint32_t *order, size_t from, size_t to,
+			  size_t n, enum check_end end, uint32_t diverge);
+void window_free(struct window *w);
+
+static inline bool window_has(const struct window *w, uint32_t event)
+{
+	return w->local[event] != VIEW_NONE;
+}
+
+#endif

@@ -1,0 +1,301 @@
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+
+/* More events than the schedule side can show anyone; a bound on memory. */
+#define MAX_EVENTS 200000
+
+struct ext_thread *ext_thread(struct ext *x, uint32_t thread)
+{
+	return &x->threads.v[thread];
+}
+
+bool ext_matters(struct ext *x, const struct mach_access *a, bool *program)
+{
+	*program = !(a->flags & MACH_KERNEL) && level_is_program(x->level, a->thread, a->pc);
+	if (*program)
+		ext_thread(x, a->thread)->program_insn = a->insn;
+	if (!share_is_shared(x->share, a->address))
+		return false;
+	/* The library call in which the failing thread died acts for the program. */
+	if (x->failing_in_runtime && a->thread == x->failing && a->insn > x->failing_since)
+		*program = true;
+	return *program || (a->flags & MACH_WRITE);
+}
+
+/* ---- occurrences ---- */
+
+static struct ext_counter *counter_slot(struct ext_counter *table, size_t size, uint32_t thread,
+					uint64_t pc)
+{
+	size_t i = ((pc ^ (uint64_t)thread << 40) * 0x9e3779b97f4a7c15ull >> 20) & (size - 1);
+
+	while (table[i].pc && (table[i].pc != pc || table[i].thread != thread))
+		i = (i + 1) & (size - 1);
+	return &table[i];
+}
+
+static void counters_grow(struct ext *x)
+{
+	size_t size = x->ncounters ? x->ncounters * 2 : 1 << 10;
+	struct ext_counter *bigger = xcalloc(size, sizeof *bigger);
+
+	for (size_t i = 0; i < x->ncounters; i++)
+		if (x->counters[i].pc)
+			*counter_slot(bigger, size, x->counters[i].thread, x->counters[i].pc) =
+				x->counters[i];
+	free(x->counters);
+	x->counters = bigger;
+	x->ncounters = size;
+}
+
+uint64_t ext_count(struct ext *x, uint32_t thread, uint64_t pc, uint64_t insn)
+{
+	if (!pc)
+		return 0;
+	if (x->used_counters * 2 >= x->ncounters)
+		counters_grow(x);
+	struct ext_counter *c = counter_slot(x->counters, x->ncounters, thread, pc);
+	if (!c->pc) {
+		*c = (struct ext_counter){ .pc = pc, .thread = thread, .insn = UINT64_MAX };
+		x->used_counters++;
+	}
+	if (c->insn != insn) {
+		c->insn = insn;
+		c->n++;
+	}
+	return c->n;
+}
+
+/* ---- events ---- */
+
+void ext_time(struct ext *x, uint32_t thread, uint64_t tsc)
+{
+	struct ext_thread *th = ext_thread(x, thread);
+	struct sym_thread *s = &x->trace->threads[thread];
+
+	if (!tsc || tsc < th->tsc)
+		return;
+	th->tsc = tsc;
+	for (; th->untimed < s->nevents; th->untimed++)
+		if (s->events[th->untimed].time_hi == UINT64_MAX)
+			s->events[th->untimed].time_hi = tsc;
+}
+
+uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t pc,
+		   uint64_t occurrence, uint64_t insn)
+{
+	struct ext_thread *th = ext_thread(x, thread);
+
+	e->pc = pc;
+	e->occurrence = occurrence;
+	e->time_lo = th->tsc;
+	e->time_hi = UINT64_MAX;
+	e->step = ++x->steps;
+	e->stack = pc ? ext_stack(x, thread, pc) : SYM_NONE;
+	vec_push(&th->points, (struct mach_point){ thread, insn });
+	return sym_add_event(x->trace, thread, e);
+}
+
+/* ---- the second execution: how many events, where, and the window ---- */
+
+struct count {
+	struct ext *x;
+	uint64_t *times; /* ring of the last MAX_EVENTS events */
+	uint64_t n;
+};
+
+static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
+{
+	struct count *c = arg;
+	bool program;
+
+	(void)value;
+	c->x->accesses++;
+	if (ext_matters(c->x, a, &program))
+		c->times[c->n++ % MAX_EVENTS] = a->time;
+	return EXPR_NONE;
+}
+
+static bool on_stop(void *arg)
+{
+	struct ext *x = ((struct count *)arg)->x;
+
+	if (x->o->progress && x->o->progress(x->o->progress_arg, x->phase, -1))
+		x->stopped = true;
+	return x->stopped;
+}
+
+static uint64_t window_start(const struct count *c, uint64_t window)
+{
+	if (!window || window > MAX_EVENTS)
+		window = MAX_EVENTS;
+	return c->n <= window ? 0 : c->times[(c->n - window) % MAX_EVENTS];
+}
+
+static err_t choose_window(struct ext *x)
+{
+	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0 };
+	struct mach_hooks hooks = { .arg = &c, .access = count_access, .stop = on_stop };
+
+	x->phase = "looking for shared events";
+	err_t e = mach_again(x->run, 0, &hooks, NULL);
+	x->total = c.n;
+	x->from = window_start(&c, x->o->window);
+	free(c.times);
+	return e;
+}
+
+/* Locations need the extents of the window's accesses before its first event is built. */
+static expr_id extent_access(void *arg, const struct mach_access *a, expr_id value)
+{
+	struct ext *x = ((struct count *)arg)->x;
+	bool program;
+
+	(void)value;
+	if (!ext_matters(x, a, &program) || a->time < x->from)
+		return EXPR_NONE;
+	/* A location lies in one granule: accesses across two are cut. */
+	uint64_t cut = (a->address | 7) + 1, end = a->address + a->size;
+	if (end <= cut) {
+		ext_locations_add(x, a->address, a->size);
+	} else {
+		ext_locations_add(x, a->address, (unsigned)(cut - a->address));
+		ext_locations_add(x, cut, (unsigned)(end - cut));
+	}
+	return EXPR_NONE;
+}
+
+static err_t find_locations(struct ext *x)
+{
+	struct count c = { x, NULL, 0 };
+	struct mach_hooks hooks = { .arg = &c, .access = extent_access, .stop = on_stop };
+
+	x->phase = "cutting locations";
+	TRY(mach_again(x->run, 0, &hooks, NULL));
+	ext_locations_done(x);
+	return NULL;
+}
+
+/* ---- the driver ---- */
+
+static void reset_level(struct ext *x)
+{
+	level_free(x->level);
+	x->level = level_new(x->images);
+}
+
+/* Where the failing thread died: in the program, or inside a library call. */
+static void look_at_failure(struct ext *x)
+{
+	const struct trc_failure *f = x->t->failure;
+
+	x->failing = SYM_NONE;
+	if (!f || f->thread >= x->threads.n)
+		return;
+	enum trc_failure_kind kind = (enum trc_failure_kind)f->rec.flags;
+	if (kind == TRC_FAIL_DEADLOCK || kind == TRC_FAIL_HANG)
+		return;
+	x->failing = f->thread;
+	bool heap = kind == TRC_FAIL_ABORT && f->detail_len > 0;
+	x->failing_in_runtime = (kind == TRC_FAIL_SIGNAL || heap) &&
+				level_is_runtime(x->level, f->regs[TRC_RIP]);
+	/* Until the second execution has seen the whole run, nothing is "since". */
+	x->failing_since = UINT64_MAX;
+}
+
+static void add_threads(struct ext *x)
+{
+	for (size_t i = 0; i < x->t->threads.n; i++) {
+		vec_push(&x->threads,
+			 (struct ext_thread){ .release = SYM_NONE, .enter = SYM_NONE,
+					      .atomic = SYM_NONE });
+		sym_add_thread(x->trace, trc_thread_id(x->t, (uint32_t)i),
+			       x->t->threads.v[i].name);
+	}
+}
+
+static bool share_stop(void *arg)
+{
+	struct count c = { arg, NULL, 0 };
+
+	return on_stop(&c);
+}
+
+static err_t extract(struct ext *x)
+{
+	x->phase = "looking for shared memory";
+	TRY(share_watch(x->share, x->run, share_stop, x));
+	look_at_failure(x);
+	TRY(choose_window(x));
+	if (x->failing != SYM_NONE)
+		x->failing_since = ext_thread(x, x->failing)->program_insn;
+	reset_level(x);
+	TRY(find_locations(x));
+	reset_level(x);
+	TRY(ext_build(x));
+	if (x->stopped)
+		return err_new(ERR_NOANSWER, "stopped while %s", x->phase);
+	ext_failure(x);
+	return NULL;
+}
+
+static struct ext_result *result_of(struct ext *x)
+{
+	struct ext_result *r = xcalloc(1, sizeof *r);
+
+	r->trace = x->trace;
+	r->from = x->from;
+	r->total = x->total;
+	r->accesses = x->accesses;
+	r->locations = x->locations.n;
+	r->fate = x->fate;
+	r->points = xcalloc(x->threads.n, sizeof *r->points);
+	for (size_t i = 0; i < x->threads.n; i++)
+		r->points[i] = x->threads.v[i].points.v; /* moved */
+	return r;
+}
+
+err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
+		  const struct ext_options *o, struct ext_result **out)
+{
+	struct ext x = { .t = t, .images = images, .run = run, .o = o,
+			 .share = share_new(images), .level = level_new(images),
+			 .trace = sym_trace_new(), .fate = { .thread = SYM_NONE } };
+	const char *command = trc_identity(t, "exe");
+
+	if (command)
+		x.trace->program = xstrdup(command);
+	add_threads(&x);
+	err_t e = extract(&x);
+	if (!e)
+		e = err_wrap(sym_check(x.trace), "the extracted symbolic trace");
+	if (!e) {
+		*out = result_of(&x);
+	} else {
+		for (size_t i = 0; i < x.threads.n; i++)
+			vec_free(&x.threads.v[i].points);
+		sym_trace_free(x.trace);
+	}
+	share_free(x.share);
+	level_free(x.level);
+	vec_free(&x.threads);
+	vec_free(&x.locations);
+	vec_free(&x.objects);
+	vec_free(&x.blocks);
+	vec_free(&x.pinned);
+	free(x.counters);
+	free(x.stacks);
+	return e;
+}
+
+void ext_result_free(struct ext_result *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->trace->nthreads; i++)
+		free(r->points[i]);
+	free(r->points);
+	sym_trace_free(r->trace);
+	free(r);
+}

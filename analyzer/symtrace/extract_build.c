@@ -1,0 +1,552 @@
+/*
+ * The third execution: from the window's start every program read of a shared
+ * location is a fresh symbol, and what is computed from it an expression.
+ */
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+/* Bits [8*low, 8*(low+size)) of whole replaced by part. */
+static expr_id insert(struct expr_pool *p, expr_id whole, unsigned width, expr_id part,
+		      unsigned low, unsigned size)
+{
+	expr_id e = part;
+
+	if (low)
+		e = expr_binary(p, EX_CONCAT, e, expr_extract(p, whole, 0, low * 8));
+	if ((low + size) * 8 < width)
+		e = expr_binary(p, EX_CONCAT,
+				expr_extract(p, whole, (low + size) * 8,
+					     width - (low + size) * 8), e);
+	return e;
+}
+
+static uint64_t memory_at(struct ext *x, const struct ext_location *l)
+{
+	uint64_t v = 0;
+
+	mach_read(x->run, l->start, &v, l->size);
+	return v;
+}
+
+static uint64_t low_bits(uint64_t v, unsigned bits)
+{
+	return bits >= 64 ? v : v & ((1ull << bits) - 1);
+}
+
+/* Part of one access that lies in one location. */
+struct piece {
+	const struct mach_access *a;
+	struct ext_location *l;
+	unsigned low;  /* first byte inside the location */
+	unsigned size;
+	unsigned from; /* first byte inside the access */
+	bool whole;    /* covers the location */
+	bool program;
+};
+
+static expr_id fresh(struct ext *x, const struct piece *p, uint32_t var)
+{
+	const struct sym_thread *t = &x->trace->threads[p->a->thread];
+	char *name = xasprintf("%s@%s.%zu", x->trace->vars[var].name, t->id, t->nevents);
+	expr_id s = expr_symbol(x->trace->pool, p->l->size * 8u, name);
+
+	free(name);
+	return s;
+}
+
+static uint32_t add(struct ext *x, const struct piece *p, struct sym_event *e)
+{
+	const struct mach_access *a = p->a;
+	uint64_t n = ext_count(x, a->thread, a->pc, a->insn);
+
+	return ext_event(x, a->thread, e, a->pc, n, a->insn);
+}
+
+static expr_id read_piece(struct ext *x, const struct piece *p)
+{
+	struct ext_thread *th = ext_thread(x, p->a->thread);
+	uint64_t now = memory_at(x, p->l);
+	uint32_t var = ext_location_var(x, p->l, p->a, now);
+	uint64_t mask = low_bits(~0ull, p->size * 8) << p->low * 8;
+	uint64_t bytes = low_bits(p->a->value >> p->from * 8, p->size * 8);
+	struct sym_event e;
+
+	sym_event_init(&e, p->a->flags & MACH_ATOMIC ? SYM_RMW : SYM_READ);
+	e.target = var;
+	e.symbol = fresh(x, p, var);
+	e.has_seen = true;
+	/* Not always what memory holds: see struct mach_forced. */
+	e.seen = (now & ~mask) | bytes << p->low * 8;
+	uint32_t index = add(x, p, &e);
+	if (p->a->flags & MACH_ATOMIC)
+		th->atomic = index;
+	return expr_extract(x->trace->pool, e.symbol, p->low * 8, p->size * 8);
+}
+
+static void write_piece(struct ext *x, const struct piece *p, expr_id value)
+{
+	struct expr_pool *pool = x->trace->pool;
+	struct ext_thread *th = ext_thread(x, p->a->thread);
+	struct sym_thread *t = &x->trace->threads[p->a->thread];
+	uint64_t before = memory_at(x, p->l);
+	uint32_t var = ext_location_var(x, p->l, p->a, before);
+	uint64_t bytes = low_bits(p->a->value >> p->from * 8, p->size * 8);
+	expr_id part = value == EXPR_NONE ? expr_const(pool, p->size * 8, bytes) :
+					    expr_extract(pool, value, p->from * 8, p->size * 8);
+	unsigned width = p->l->size * 8u;
+	uint64_t mask = low_bits(~0ull, p->size * 8) << p->low * 8;
+	uint64_t after = (before & ~mask) | bytes << p->low * 8;
+
+	if ((p->a->flags & MACH_ATOMIC) && th->atomic != SYM_NONE &&
+	    t->events[th->atomic].target == var) {
+		struct sym_event *rmw = &t->events[th->atomic];
+		expr_id old = rmw->value == EXPR_NONE ? rmw->symbol : rmw->value;
+		rmw->value = insert(pool, old, width, part, p->low, p->size);
+		rmw->seen = after;
+		return;
+	}
+	struct sym_event e;
+	sym_event_init(&e, p->whole ? SYM_WRITE : SYM_RMW);
+	e.target = var;
+	if (!p->whole)
+		e.symbol = fresh(x, p, var);
+	e.value = p->whole ? part : insert(pool, e.symbol, width, part, p->low, p->size);
+	e.has_seen = true;
+	e.seen = after;
+	add(x, p, &e);
+}
+
+static bool piece_at(struct ext *x, const struct mach_access *a, unsigned from, struct piece *p)
+{
+	uint64_t address = a->address + from, cut = (address | 7) + 1;
+	unsigned left = a->size - from;
+
+	p->a = a;
+	p->from = from;
+	p->size = address + left > cut ? (unsigned)(cut - address) : left;
+	p->l = ext_location_at(x, address);
+	if (!p->l)
+		return false;
+	p->low = (unsigned)(address - p->l->start);
+	p->whole = p->low == 0 && p->size == p->l->size;
+	return p->low + p->size <= p->l->size;
+}
+
+/* The interposed function's ret pops the address its caller goes on at. */
+static void finish_release(struct ext_thread *th, const struct mach_access *a)
+{
+	if (th->wait_mutex && (a->flags & MACH_WRITE) && a->address == th->wait_mutex) {
+		th->points.v[th->release_point].insn = a->insn;
+		th->wait_mutex = 0;
+	}
+	if (!th->release_site || !(a->flags & MACH_READ) || a->size != 8 ||
+	    a->value != th->release_site)
+		return;
+	th->points.v[th->release_point].insn = a->insn;
+	th->release_site = 0;
+}
+
+static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
+{
+	struct ext *x = arg;
+	expr_id result = EXPR_NONE;
+	bool program;
+	struct piece p;
+
+	x->in_window = a->time >= x->from;
+	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
+	ext_heap_watch(x, a);
+	finish_release(ext_thread(x, a->thread), a);
+	if (a->flags & MACH_WRITE)
+		ext_sync_write(x, a);
+	/* Every execution counts, also one on memory that nobody shares: the position of
+	 * an event is found again in a live run by counting instructions, not events. */
+	ext_count(x, a->thread, a->pc, a->insn);
+	if (!ext_matters(x, a, &program) || !x->in_window)
+		return EXPR_NONE;
+	for (unsigned from = 0; from < a->size; from += p.size) {
+		if (!piece_at(x, a, from, &p))
+			return EXPR_NONE;
+		if (a->flags & MACH_WRITE) {
+			write_piece(x, &p, value);
+			continue;
+		}
+		expr_id part = read_piece(x, &p);
+		result = result == EXPR_NONE ? part :
+			 expr_binary(x->trace->pool, EX_CONCAT, part, result);
+	}
+	return result;
+}
+
+static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
+{
+	struct ext *x = arg;
+	struct ext_thread *th = ext_thread(x, thread);
+	struct sym_event e;
+
+	/* Even on memory that nobody shares it drains the store buffer. */
+	if (x->in_window && th->atomic == SYM_NONE && level_is_own(x->level, pc)) {
+		uint64_t insn = mach_thread_insns(x->run, thread);
+
+		sym_event_init(&e, SYM_FENCE);
+		ext_event(x, thread, &e, pc, ext_count(x, thread, pc, insn), insn);
+	}
+	th->atomic = SYM_NONE;
+}
+
+#define LOOP_CONDS 64 /* of one branch; a loop that tests longer gets its value fixed */
+
+/* The value a symbol had in the recorded run; false: no event has it. */
+static bool seen_of(const struct sym_trace *t, uint64_t symbol, expr_id *e, uint64_t *seen)
+{
+	for (size_t i = 0; i < t->nthreads; i++)
+		for (size_t k = t->threads[i].nevents; k-- > 0;) {
+			const struct sym_event *v = &t->threads[i].events[k];
+			const struct expr *x = v->symbol ? expr_get(t->pool, v->symbol) : NULL;
+
+			if (x && x->op == EX_SYMBOL && x->value == symbol && v->op == SYM_READ &&
+			    v->has_seen) {
+				*e = v->symbol;
+				*seen = v->seen;
+				return true;
+			}
+		}
+	return false;
+}
+
+struct pinning {
+	struct ext *x;
+	struct sym_cond at;
+	uint32_t thread;
+	bool all; /* out: every symbol has its recorded value by condition */
+	bool ask; /* only look */
+};
+
+static void pin(void *arg, uint64_t symbol)
+{
+	struct pinning *p = arg;
+	struct sym_trace *t = p->x->trace;
+	struct sym_cond c = p->at;
+	expr_id e;
+	uint64_t seen;
+
+	while (p->x->pinned.n <= symbol)
+		vec_push(&p->x->pinned, false);
+	if (p->x->pinned.v[symbol])
+		return;
+	if (p->ask || !seen_of(t, symbol, &e, &seen)) {
+		p->all = false;
+		return;
+	}
+	c.cond = expr_binary(t->pool, EX_EQ, e, expr_const(t->pool, expr_get(t->pool, e)->width, seen));
+	sym_add_cond(t, p->thread, &c);
+	p->x->pinned.v[symbol] = true;
+}
+
+/*
+ * A branch in a long loop over a symbolic bound leaves a condition per round,
+ * which together say little more than "the bound is what it was". From some
+ * number on (or at once) just that is said, and the conditions it implies are left out.
+ */
+static bool is_pinned(struct ext *x, uint32_t thread, const struct sym_cond *c, uint64_t pc,
+		      bool at_once)
+{
+	struct pinning p = { x, *c, thread, true, true };
+	uint64_t n = at_once ? UINT64_MAX : ext_count(x, thread, pc | 1ull << 63,
+						      mach_thread_insns(x->run, thread));
+
+	expr_symbols(x->trace->pool, c->cond, pin, &p);
+	if (p.all || n <= LOOP_CONDS)
+		return p.all;
+	p.all = true;
+	p.ask = false;
+	expr_symbols(x->trace->pool, c->cond, pin, &p);
+	return p.all;
+}
+
+/* Conditions hold from the thread's last event on. False: it says nothing new. */
+static bool add_cond(struct ext *x, uint32_t thread, expr_id cond, uint64_t pc, bool pin)
+{
+	const struct sym_thread *t = &x->trace->threads[thread];
+	struct sym_cond c = { .after = t->nevents ? (uint32_t)t->nevents - 1 : SYM_NONE,
+			      .cond = cond, .stack = SYM_NONE };
+
+	if (expr_get(x->trace->pool, cond)->concrete || is_pinned(x, thread, &c, pc, pin))
+		return false;
+	/* How a number is printed decides nothing; another order may print another one. */
+	if (level_is_printing(x->level, thread, pc)) {
+		sym_add_assumption(x->trace, "What the program prints does not steer it: an order "
+					     "in which it prints another value is taken for the same.");
+		return false;
+	}
+	/* A loop that tests the same value again adds nothing. */
+	for (size_t i = t->nconds; i > 0 && t->nconds - i < 8; i--)
+		if (t->conds[i - 1].cond == cond)
+			return false;
+	c.stack = ext_stack(x, thread, pc);
+	sym_add_cond(x->trace, thread, &c);
+	return true;
+}
+
+static void on_branch(void *arg, const struct mach_branch *b)
+{
+	struct ext *x = arg;
+	struct ext_thread *th = ext_thread(x, b->thread);
+
+	th->address_cond = EXPR_NONE;
+	if (b->cond == EXPR_NONE)
+		return;
+	if (!add_cond(x, b->thread, b->cond, b->pc, false))
+		return;
+	th->last = (struct ext_decision){ x->trace->threads[b->thread].nconds, b->insn };
+	if (level_is_own(x->level, b->pc))
+		th->last_own = th->last;
+}
+
+static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond, const char *why)
+{
+	struct ext *x = arg;
+	struct ext_thread *th = ext_thread(x, thread);
+
+	if (cond == EXPR_NONE) {
+		char *s = xasprintf("A value read from shared memory went into an operation that "
+				    "is not followed symbolically (%s); it keeps its recorded value.",
+				    why);
+		sym_add_assumption(x->trace, s);
+		free(s);
+		return;
+	}
+	if (!strcmp(why, "address")) {
+		th->address_cond = cond;
+		th->address_pc = pc;
+	}
+	/* That a hash comes out the same no solver says but for the same values. */
+	add_cond(x, thread, cond, pc, !strcmp(why, "a long computation"));
+}
+
+static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
+{
+	struct ext *x = arg;
+
+	x->in_window = mach_time(x->run) >= x->from;
+	ext_sync(x, thread, rec);
+	ext_time(x, thread, rec->tsc);
+}
+
+/* Fresh memory took the place of what lay there: for known locations that is a write. */
+static void remapped(struct ext *x, uint32_t thread, const struct trc_enter *enter,
+		     uint64_t start, uint64_t end)
+{
+	for (size_t i = ext_location_from(x, start); i < x->locations.n; i++) {
+		struct ext_location *l = &x->locations.v[i];
+		struct mach_access a = { .thread = thread, .size = l->size,
+					 .flags = MACH_WRITE | MACH_KERNEL, .pc = enter->pc,
+					 .address = l->start, .value = memory_at(x, l),
+					 .insn = mach_thread_insns(x->run, thread),
+					 .time = mach_time(x->run) };
+		struct piece p;
+
+		if (l->start >= end)
+			break;
+		if (l->var != SYM_NONE && piece_at(x, &a, 0, &p))
+			write_piece(x, &p, EXPR_NONE);
+	}
+}
+
+/* Calls through which threads may wait for each other, outside what is modelled. */
+static bool may_wait(unsigned nr)
+{
+	static const uint16_t calls[] = { SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_poll,
+					  SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait,
+					  SYS_epoll_pwait, SYS_accept, SYS_accept4, SYS_wait4 };
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (nr == calls[i])
+			return true;
+	return false;
+}
+
+static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter,
+		       const struct trc_leave *leave)
+{
+	struct ext *x = arg;
+
+	if (leave && x->started > 1 && may_wait(enter->rec.flags) && mach_time(x->run) >= x->from)
+		x->kernel_waits = true;
+	ext_time(x, thread, leave ? leave->tsc : enter->tsc);
+	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 &&
+	    mach_time(x->run) >= x->from)
+		remapped(x, thread, enter, (uint64_t)leave->result,
+			 (uint64_t)leave->result + enter->args[1]);
+}
+
+static void on_start(void *arg, uint32_t thread, uint32_t parent)
+{
+	struct ext *x = arg;
+	struct sym_event e;
+
+	(void)parent;
+	x->in_window = mach_time(x->run) >= x->from;
+	ext_thread(x, thread)->started = true;
+	x->started++;
+	/* A thread born before the window has no start event: it simply runs. */
+	if (!x->in_window || thread == 0)
+		return;
+	sym_event_init(&e, SYM_START);
+	ext_event(x, thread, &e, 0, 0, 0);
+}
+
+static void on_exit_thread(void *arg, uint32_t thread)
+{
+	struct ext *x = arg;
+	struct sym_event e;
+
+	if (mach_time(x->run) < x->from || x->trace->threads[thread].nevents == 0)
+		return;
+	sym_event_init(&e, SYM_EXIT);
+	ext_event(x, thread, &e, 0, 0, mach_thread_insns(x->run, thread));
+}
+
+static bool on_stop(void *arg)
+{
+	struct ext *x = arg;
+
+	if (x->o->progress && x->o->progress(x->o->progress_arg, x->phase, -1))
+		x->stopped = true;
+	return x->stopped;
+}
+
+err_t ext_build(struct ext *x)
+{
+	struct mach_hooks hooks = {
+		.arg = x,
+		.access = on_access,
+		.atomic_end = on_atomic_end,
+		.branch = on_branch,
+		.concretized = on_concretized,
+		.sync = on_sync,
+		.syscall = on_syscall,
+		.thread_start = on_start,
+		.thread_exit = on_exit_thread,
+		.stop = on_stop,
+	};
+
+	x->phase = "building symbolic traces";
+	x->started = 1; /* the main thread */
+	TRY(mach_again(x->run, 0, &hooks, x->trace->pool));
+	if (x->kernel_waits)
+		sym_add_assumption(x->trace,
+				   "System calls give their recorded results in every order: that a thread "
+				   "waits for another through a pipe, socket or file is not known here.");
+	return NULL;
+}
+
+/* ---- the failure ---- */
+
+static const enum sym_failure_kind kind_of[] = {
+	[TRC_FAIL_ASSERT] = SYM_FAIL_ASSERT,     [TRC_FAIL_ABORT] = SYM_FAIL_ABORT,
+	[TRC_FAIL_SIGNAL] = SYM_FAIL_SIGNAL,     [TRC_FAIL_EXCEPTION] = SYM_FAIL_EXCEPTION,
+	[TRC_FAIL_DEADLOCK] = SYM_FAIL_DEADLOCK, [TRC_FAIL_HANG] = SYM_FAIL_HANG,
+	[TRC_FAIL_EXIT] = SYM_FAIL_EXIT,         [TRC_FAIL_USER] = SYM_FAIL_USER,
+};
+
+static void remove_cond(struct sym_thread *t, size_t i)
+{
+	memmove(&t->conds[i], &t->conds[i + 1], (t->nconds - i - 1) * sizeof *t->conds);
+	t->nconds--;
+}
+
+/* A bad pointer fails by its address, everything else by the last branch towards it. */
+static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_failure_kind kind)
+{
+	struct ext_thread *th = ext_thread(x, x->failing);
+	uint64_t pc = x->t->failure->regs[TRC_RIP];
+
+	if (kind == SYM_FAIL_SIGNAL && th->address_cond != EXPR_NONE && th->address_pc == pc) {
+		for (size_t i = t->nconds; i > 0; i--)
+			if (t->conds[i - 1].cond == th->address_cond) {
+				remove_cond(t, i - 1);
+				break;
+			}
+		x->fate = (struct mach_point){ x->failing, mach_thread_insns(x->run, x->failing) };
+		return th->address_cond;
+	}
+	/* What libraries test on the way down (how many digits has the number in the
+	 * message?) does not decide; but heap corruption is found by the heap. */
+	struct ext_decision d = !x->failing_in_runtime && th->last_own.cond ? th->last_own : th->last;
+
+	if (!d.cond || d.cond > t->nconds)
+		return EXPR_NONE;
+	expr_id cond = t->conds[d.cond - 1].cond;
+	t->nconds = d.cond - 1; /* those after it hold because it was decided */
+	x->fate = (struct mach_point){ x->failing, d.insn };
+	return cond;
+}
+
+static void add_fail_event(struct ext *x)
+{
+	const struct trc_failure *f = x->t->failure;
+	/* Only a signal strikes at an instruction; the others are calls, known by
+	 * their return address, which may lie behind the function's end. */
+	uint64_t pc = f->regs[TRC_RIP] - (f->rec.flags != TRC_FAIL_SIGNAL);
+	struct sym_event e;
+
+	sym_event_init(&e, SYM_FAIL);
+	ext_event(x, x->failing, &e, pc, 0, mach_thread_insns(x->run, x->failing));
+}
+
+static bool in_cycle(const struct trc *t, uint32_t thread)
+{
+	bool cycle = false, listed = false;
+
+	for (size_t i = 0; i < t->blocked.n; i++)
+		cycle |= t->blocked.v[i]->cycle != 0;
+	for (size_t i = 0; i < t->blocked.n; i++)
+		listed |= t->blocked.v[i]->thread == thread && (!cycle || t->blocked.v[i]->cycle);
+	return listed;
+}
+
+static void add_blocked(struct ext *x)
+{
+	struct sym_failure *f = &x->trace->failure;
+
+	for (uint32_t i = 0; i < x->threads.n; i++) {
+		if (!in_cycle(x->t, i))
+			continue;
+		uint32_t e = ext_sync_pending(x, i);
+		if (e == SYM_NONE)
+			continue;
+		f->blocked = xrealloc(f->blocked, (f->nblocked + 1) * sizeof *f->blocked);
+		f->blocked[f->nblocked++] = (struct sym_blocked){ i, e };
+	}
+	if (f->nblocked)
+		f->thread = f->blocked[0].thread;
+}
+
+void ext_failure(struct ext *x)
+{
+	const struct trc_failure *rec = x->t->failure;
+	struct sym_failure *f = &x->trace->failure;
+
+	if (!rec || rec->rec.flags >= sizeof kind_of / sizeof *kind_of) {
+		f->thread = SYM_NONE;
+		return;
+	}
+	f->kind = kind_of[rec->rec.flags];
+	f->thread = rec->thread;
+	f->text = xasprintf("%.*s", (int)rec->text_len, rec->data);
+	if (f->kind == SYM_FAIL_DEADLOCK || f->kind == SYM_FAIL_HANG) {
+		x->in_window = true;
+		add_blocked(x);
+		/* The schedule side knows one kind of "nobody can go on". */
+		if (f->nblocked)
+			f->kind = SYM_FAIL_DEADLOCK;
+		return;
+	}
+	if (x->failing == SYM_NONE)
+		return;
+	add_fail_event(x);
+	f->condition = failure_condition(x, &x->trace->threads[x->failing], f->kind);
+}

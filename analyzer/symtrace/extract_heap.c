@@ -1,0 +1,116 @@
+/*
+ * Heap objects by their allocation: seen as calls of the allocator through the
+ * program's PLT, and their result as the return from it. Only for names; what
+ * is not seen (an allocator of the program's own) is named by its pointers.
+ */
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+
+/* Enough to name what is on screen; a program that allocates more keeps its latest. */
+#define MAX_BLOCKS (1u << 20)
+
+/* Which arguments give the size. */
+enum size_rule { SIZE_FIRST, SIZE_SECOND, SIZE_PRODUCT, SIZE_STRING };
+
+static const struct allocator {
+	const char *name;
+	enum size_rule rule;
+} allocators[] = {
+	{ "malloc", SIZE_FIRST },
+	{ "calloc", SIZE_PRODUCT },
+	{ "realloc", SIZE_SECOND },
+	{ "aligned_alloc", SIZE_SECOND },
+	{ "memalign", SIZE_SECOND },
+	{ "strdup", SIZE_STRING },
+	{ "__strdup", SIZE_STRING },
+	{ "operator new(unsigned long)", SIZE_FIRST },
+	{ "operator new[](unsigned long)", SIZE_FIRST },
+};
+
+static const struct allocator *allocator_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
+		if (!strcmp(name, allocators[i].name))
+			return &allocators[i];
+	return NULL;
+}
+
+/* Bytes of a string and its end, at most 4096: a hostile trace need not have one. */
+static uint64_t string_size(struct ext *x, uint64_t at)
+{
+	uint64_t n = 0;
+	char c = 1;
+
+	while (c && n < 4096 && mach_read(x->run, at + n, &c, 1))
+		n++;
+	return n;
+}
+
+static uint64_t size_asked(struct ext *x, enum size_rule rule, const uint64_t regs[TRC_NREGS])
+{
+	uint64_t rdi = regs[7], rsi = regs[6];
+
+	switch (rule) {
+	case SIZE_PRODUCT:
+		return rdi * rsi;
+	case SIZE_SECOND:
+		return rsi;
+	case SIZE_STRING:
+		return string_size(x, rdi);
+	default:
+		return rdi;
+	}
+}
+
+static void call(struct ext *x, struct ext_thread *th, uint32_t thread, enum size_rule rule)
+{
+	uint64_t regs[TRC_NREGS], site;
+
+	if (!mach_regs(x->run, thread, regs, NULL) ||
+	    !mach_read(x->run, regs[TRC_RSP], &site, sizeof site))
+		return;
+	th->alloc_site = site;
+	th->alloc_size = size_asked(x, rule, regs);
+}
+
+static void ret(struct ext *x, struct ext_thread *th, uint32_t thread)
+{
+	uint64_t regs[TRC_NREGS];
+
+	if (mach_regs(x->run, thread, regs, NULL) && regs[0] && x->blocks.n < MAX_BLOCKS)
+		vec_push(&x->blocks, (struct ext_block){ regs[0], th->alloc_size,
+							 th->alloc_site - 1 });
+	th->alloc_site = 0;
+}
+
+void ext_heap_watch(struct ext *x, const struct mach_access *a)
+{
+	struct ext_thread *th = ext_thread(x, a->thread);
+
+	/* Its ret pops the return address of the call (the allocator's own calls
+	 * return elsewhere). */
+	if (th->alloc_site && (a->flags & MACH_READ) && a->size == 8 &&
+	    a->value == th->alloc_site) {
+		ret(x, th, a->thread);
+		return;
+	}
+	const char *stub = level_stub(x->level, a->pc);
+	const struct allocator *by = stub ? allocator_named(stub) : NULL;
+
+	if (by)
+		call(x, th, a->thread, by->rule);
+}
+
+bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out)
+{
+	for (size_t i = x->blocks.n; i > 0; i--) {
+		const struct ext_block *b = &x->blocks.v[i - 1];
+
+		if (address < b->base || address - b->base >= b->size)
+			continue;
+		*out = (struct img_heap){ b->base, b->size, (uint32_t)i, &b->site, 1 };
+		return true;
+	}
+	return false;
+}

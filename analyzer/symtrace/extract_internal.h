@@ -1,0 +1,173 @@
+/* Shared by the files of the extraction; see extract.h for the walk. */
+#ifndef CSCHED_SYMTRACE_EXTRACT_INTERNAL_H
+#define CSCHED_SYMTRACE_EXTRACT_INTERNAL_H
+
+#include "analyzer/symtrace/extract.h"
+#include "analyzer/symtrace/extract_level.h"
+#include "analyzer/symtrace/extract_share.h"
+#include "common/vec.h"
+
+/* A branch that may turn out to be the one towards the failure. */
+struct ext_decision {
+	size_t cond;   /* index of its condition + 1; 0: none */
+	uint64_t insn;
+};
+
+/* What is remembered per thread while the window is built. */
+struct ext_thread {
+	uint64_t tsc;        /* last timestamp this thread passed */
+	uint32_t untimed;    /* first event whose upper bound is still open */
+	uint32_t release;    /* event that released the mutex of the current wait */
+	uint32_t enter;      /* event that entered the current barrier round */
+	bool entered;        /* it is in one, seen or not */
+	const struct trc_sync *arriving; /* it is about to enter one, or NULL */
+	const struct trc_sync *pending; /* TRC_AT_BLOCK without its TRC_AT_DONE */
+	uint64_t alloc_site, alloc_size; /* allocation under way: return address (0: none), size */
+	/* A release is recorded before the real call and has happened when that returns:
+	 * its point moves to the return (0: no release is under way). */
+	uint64_t release_site;
+	size_t release_point;
+	/* A wait releases its mutex in the middle of the call, when it writes the mutex's
+	 * first word (0: no such release is under way); release_point moves there. */
+	uint64_t wait_mutex;
+	uint64_t call_insn; /* instruction that counts as the current sync call */
+	bool started;
+	/* The locked instruction under way: its event, or SYM_NONE. */
+	uint32_t atomic;
+	/* Last symbolic branch, and last one of the program's own code. */
+	struct ext_decision last, last_own;
+	/* Last "this address is the one recorded" condition, and where. */
+	expr_id address_cond;
+	uint64_t address_pc;
+	uint64_t program_insn; /* last instruction of program code */
+	VEC(struct mach_point) points;
+};
+
+/* Bytes [start, start + size) that every event accesses whole. */
+struct ext_location {
+	uint64_t start;
+	uint8_t size;
+	uint8_t renamed; /* times a better name was looked for */
+	uint32_t var; /* SYM_NONE until its first event */
+};
+
+struct ext_object {
+	uint64_t address;
+	enum sym_object_kind kind;
+	uint32_t index; /* in the trace; SYM_NONE until its first event */
+	uint32_t owner; /* exclusive owner now, or SYM_NONE */
+	uint32_t depth;
+	bool recursive;
+	uint8_t renamed; /* times a better name was looked for */
+	int64_t count;
+	uint64_t arrived; /* barrier: so often */
+	bool whole;       /* barrier: the current round began inside the window */
+};
+
+struct ext_block {
+	uint64_t base, size;
+	uint64_t site; /* inside the call that allocated it */
+};
+
+struct ext_counter {
+	uint64_t pc; /* 0: free */
+	uint64_t insn; /* of the last execution counted */
+	uint64_t n;
+	uint32_t thread;
+};
+
+struct ext_stack_seen {
+	uint64_t hash; /* of its pcs; 0: free */
+	uint32_t stack;
+};
+
+struct ext {
+	struct trc *t;
+	struct img_set *images;
+	struct mach_run *run;
+	const struct ext_options *o;
+	struct share *share;
+	struct level *level;
+	struct sym_trace *trace;
+	uint64_t from;      /* the window's first moment */
+	bool in_window;
+	VEC(struct ext_thread) threads; /* by recorded index, as in the trace */
+	VEC(struct ext_location) locations; /* sorted by start */
+	VEC(struct ext_object) objects;
+	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
+	struct ext_counter *counters;
+	size_t ncounters, used_counters;
+	bool failing_in_runtime; /* the failing thread died inside a library call ... */
+	uint64_t failing_since;  /* ... that it entered after this instruction */
+	uint32_t failing;        /* recorded index, or SYM_NONE */
+	const char *phase;
+	bool stopped;
+	uint32_t started;   /* threads so far */
+	bool kernel_waits;  /* a call that may wait for another thread returned in the window */
+	uint64_t total, accesses;
+	uint64_t steps; /* events so far */
+	struct mach_point fate; /* see struct ext_result */
+	struct ext_stack_seen *stacks;
+	size_t nstacks, stacks_cap;
+	VEC(bool) pinned; /* by symbol: a condition gives it its recorded value */
+};
+
+struct ext_thread *ext_thread(struct ext *x, uint32_t thread);
+
+/* Does this access make an event? (Keeps the level's state: call for every access.) */
+bool ext_matters(struct ext *x, const struct mach_access *a, bool *program);
+
+/* n-th execution of pc by thread, counting this one; one instruction counts once. */
+uint64_t ext_count(struct ext *x, uint32_t thread, uint64_t pc, uint64_t insn);
+
+/*
+ * Adds an event of thread. pc is where a person sees it (sync: inside the call).
+ * Fills in times, position and stack.
+ */
+uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t pc,
+		   uint64_t occurrence, uint64_t insn);
+
+/* The thread passed a timestamp: bounds the events around it. */
+void ext_time(struct ext *x, uint32_t thread, uint64_t tsc);
+
+/* extract_sync.c */
+void ext_sync(struct ext *x, uint32_t thread, const struct trc_sync *rec);
+/* Every write of the third execution: some operations happen inside their call. */
+void ext_sync_write(struct ext *x, const struct mach_access *a);
+/* The operation of a thread that never got through, as its last event; SYM_NONE: none. */
+uint32_t ext_sync_pending(struct ext *x, uint32_t thread);
+
+/* extract_locate.c */
+void ext_locations_add(struct ext *x, uint64_t address, unsigned size);
+void ext_locations_done(struct ext *x);
+/* The location that holds address. Never NULL for an address that was added. */
+struct ext_location *ext_location_at(struct ext *x, uint64_t address);
+/* Index of the first location at or behind address. */
+size_t ext_location_from(const struct ext *x, uint64_t address);
+uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
+			  uint64_t before);
+char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type);
+
+/*
+ * Where a thing was first touched it may have had no name, or only that of a
+ * parameter; a later access may know a better one. At most a few are asked.
+ */
+struct ext_naming {
+	char **name, **type; /* type may be NULL */
+	uint8_t *tries;
+};
+void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,
+		     struct ext_naming *n);
+
+/* extract_heap.c: must see every access of the third execution. */
+void ext_heap_watch(struct ext *x, const struct mach_access *a);
+bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
+
+/* extract_stack.c */
+uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
+
+/* extract_build.c: the third execution, and the failure. */
+err_t ext_build(struct ext *x);
+void ext_failure(struct ext *x);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Whose code an instruction is.
+ *
+ * The C library keeps the locks, heap and streams it manages in memory that
+ * all threads touch; showing that to a person would bury the bug. So accesses
+ * count when they are made by the program's own code or by a library function
+ * that works on the program's data on its behalf (memcpy, strlen ...). What
+ * the rest of the runtime *writes* into locations the program shares (free()
+ * scribbling over a block) still counts, with its concrete value.
+ */
+#ifndef CSCHED_SYMTRACE_EXTRACT_LEVEL_H
+#define CSCHED_SYMTRACE_EXTRACT_LEVEL_H
+
+#include "analyzer/image/image.h"
+
+struct level;
+
+struct level *level_new(struct img_set *images);
+void level_free(struct level *l);
+
+/* The module that holds pc is the C library, the loader or the shim. */
+bool level_is_runtime(struct level *l, uint64_t pc);
+
+/* Code of the program itself, not of its language's library. */
+bool level_is_own(struct level *l, uint64_t pc);
+
+/*
+ * Tells the level of the access at pc by this thread, keeping track of which
+ * library function the thread called last. Must see every access.
+ */
+bool level_is_program(struct level *l, uint32_t thread, uint64_t pc);
+
+/* Is this instruction part of a call that writes text for people (printf ...)? */
+bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc);
+
+/* "malloc" when pc is the program's PLT entry of malloc; NULL when it is no PLT entry. */
+const char *level_stub(struct level *l, uint64_t pc);
+
+/* The library function thread called last from program code ("memcpy"), or "". */
+const char *level_callee(struct level *l, uint32_t thread);
+
+#endif

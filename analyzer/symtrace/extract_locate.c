@@ -1,0 +1,173 @@
+/* Locations: the shared bytes cut so that each event accesses one whole. */
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+
+void ext_locations_add(struct ext *x, uint64_t address, unsigned size)
+{
+	/* Most accesses repeat the last one or its neighbour. */
+	for (size_t i = 0; i < 4 && i < x->locations.n; i++) {
+		const struct ext_location *l = &x->locations.v[x->locations.n - 1 - i];
+		if (l->start == address && l->size == size)
+			return;
+	}
+	vec_push(&x->locations, (struct ext_location){ .start = address, .size = (uint8_t)size,
+						       .var = SYM_NONE });
+	/* Thousands of rounds over the same locations must not pile up. */
+	if (x->locations.n > (1u << 16) && (x->locations.n & (x->locations.n - 1)) == 0)
+		ext_locations_done(x);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct ext_location *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void ext_locations_done(struct ext *x)
+{
+	size_t n = 0;
+
+	if (!x->locations.n)
+		return;
+	qsort(x->locations.v, x->locations.n, sizeof *x->locations.v, by_start);
+	for (size_t i = 0; i < x->locations.n; i++) {
+		struct ext_location l = x->locations.v[i];
+		struct ext_location *last = n ? &x->locations.v[n - 1] : NULL;
+
+		if (last && l.start < last->start + last->size) {
+			uint64_t end = l.start + l.size;
+			if (end > last->start + last->size)
+				last->size = (uint8_t)(end - last->start);
+		} else {
+			x->locations.v[n++] = l;
+		}
+	}
+	x->locations.n = n;
+}
+
+struct ext_location *ext_location_at(struct ext *x, uint64_t address)
+{
+	size_t lo = 0, hi = x->locations.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		struct ext_location *l = &x->locations.v[mid];
+
+		if (address < l->start)
+			hi = mid;
+		else if (address >= l->start + l->size)
+			lo = mid + 1;
+		else
+			return l;
+	}
+	return NULL;
+}
+
+#define MAX_RENAMED 8        /* attempts to find a better name for a location */
+#define MAX_STACK (8u << 20) /* bytes; the usual limit */
+
+/* Registers of the thread on whose stack the address lies, as far as can be told. */
+static bool stack_owner(struct ext *x, uint64_t address, struct img_regs *out)
+{
+	uint64_t nearest = MAX_STACK;
+	struct img_regs regs;
+
+	for (uint32_t i = 0; i < x->threads.n; i++) {
+		if (!mach_img_regs(x->run, i, &regs))
+			continue;
+		uint64_t above = address - regs.r[IMG_RSP];
+
+		if (above < nearest) {
+			nearest = above;
+			*out = regs;
+		}
+	}
+	return nearest < MAX_STACK;
+}
+
+size_t ext_location_from(const struct ext *x, uint64_t address)
+{
+	size_t lo = 0, hi = x->locations.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (x->locations.v[mid].start < address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type)
+{
+	struct img_regs regs, owner;
+	struct img_memory mem = mach_img_memory(x->run);
+	struct img_context ctx = { .mem = &mem };
+	struct img_name name;
+	struct img_heap heap;
+
+	if (mach_img_regs(x->run, thread, &regs))
+		ctx.regs = &regs;
+	if (ext_heap_find(x, address, &heap))
+		ctx.heap = &heap;
+	else if (stack_owner(x, address, &owner))
+		ctx.owner = &owner;
+	img_name_of(x->images, address, size, &ctx, &name);
+	if (type)
+		*type = name.type && name.type->name ? xstrdup(name.type->name) : NULL;
+	return name.text;
+}
+
+/* An address, or "*p" for some p that happened to be there. */
+static bool is_poor(const char *name)
+{
+	return !strncmp(name, "0x", 2) || *name == '*';
+}
+
+void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,
+		     struct ext_naming *n)
+{
+	char *name, *type;
+
+	if (*n->tries == MAX_RENAMED || !is_poor(*n->name))
+		return;
+	++*n->tries;
+	name = ext_name(x, thread, address, size, &type);
+	if ((is_poor(name) || !strncmp(name, "heap#", 5)) && **n->name == '*') {
+		free(name);
+		free(type);
+		return;
+	}
+	free(*n->name);
+	*n->name = name;
+	if (n->type) {
+		free(*n->type);
+		*n->type = type;
+	} else {
+		free(type);
+	}
+}
+
+uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
+			  uint64_t before)
+{
+	if (l->var != SYM_NONE) {
+		struct sym_var *v = &x->trace->vars[l->var];
+
+		ext_name_better(x, a->thread, l->start, l->size,
+				&(struct ext_naming){ &v->name, &v->type, &l->renamed });
+		return l->var;
+	}
+	struct sym_var v = { .address = l->start, .width = (uint8_t)(l->size * 8), .has_init = true };
+
+	v.name = ext_name(x, a->thread, l->start, l->size, &v.type);
+	v.init = expr_const(x->trace->pool, v.width, before);
+	l->var = sym_add_var(x->trace, &v);
+	free(v.name);
+	free(v.type);
+	return l->var;
+}

@@ -1,0 +1,258 @@
+#include "analyzer/symtrace/extract_share.h"
+
+#include "common/vec.h"
+
+#include <sys/syscall.h>
+
+enum {
+	G_MULTI = 1,   /* program code of two threads */
+	G_WRITTEN = 2, /* while more than one thread was alive */
+	G_PROGRAM = 4, /* program code at all */
+};
+
+struct granule {
+	uint64_t key; /* address / 8 + 1; 0: free */
+	uint32_t thread;
+	uint32_t flags;
+};
+
+struct stack {
+	uint64_t lo, hi; /* 0, 0: not known yet, or dead */
+	bool alive;
+};
+
+struct share {
+	struct level *level;
+	struct granule *table;
+	size_t size, used;
+	VEC(struct stack) stacks; /* by thread */
+	uint32_t alive;
+	uint64_t accesses;
+	struct mach_run *run;
+	bool (*stop)(void *);
+	void *stop_arg;
+};
+
+struct share *share_new(struct img_set *images)
+{
+	struct share *s = xcalloc(1, sizeof *s);
+
+	s->level = level_new(images);
+	s->size = 1 << 14;
+	s->table = xcalloc(s->size, sizeof *s->table);
+	return s;
+}
+
+void share_free(struct share *s)
+{
+	if (!s)
+		return;
+	level_free(s->level);
+	vec_free(&s->stacks);
+	free(s->table);
+	free(s);
+}
+
+static struct granule *find(struct granule *table, size_t size, uint64_t key)
+{
+	size_t i = (key * 0x9e3779b97f4a7c15ull >> 16) & (size - 1);
+
+	while (table[i].key && table[i].key != key)
+		i = (i + 1) & (size - 1);
+	return &table[i];
+}
+
+static struct granule *granule_at(struct share *s, uint64_t address)
+{
+	uint64_t key = (address >> 3) + 1;
+	struct granule *g = find(s->table, s->size, key);
+
+	if (g->key)
+		return g;
+	if (s->used * 2 >= s->size) {
+		struct granule *bigger = xcalloc(s->size * 2, sizeof *bigger);
+
+		for (size_t i = 0; i < s->size; i++)
+			if (s->table[i].key)
+				*find(bigger, s->size * 2, s->table[i].key) = s->table[i];
+		free(s->table);
+		s->table = bigger;
+		s->size *= 2;
+		g = find(s->table, s->size, key);
+	}
+	s->used++;
+	g->key = key;
+	return g;
+}
+
+static struct stack *stack_of(struct share *s, uint32_t thread)
+{
+	while (s->stacks.n <= thread)
+		vec_push(&s->stacks, (struct stack){ 0 });
+	return &s->stacks.v[thread];
+}
+
+static bool own_stack(struct share *s, uint32_t thread, uint64_t address)
+{
+	struct stack *k = stack_of(s, thread);
+
+	if (!k->hi) {
+		/* Seen for the first time: its stack is where its stack pointer is. */
+		uint64_t regs[TRC_NREGS];
+		if (!mach_regs(s->run, thread, regs, NULL) ||
+		    !mach_mapping(s->run, regs[TRC_RSP], &k->lo, &k->hi))
+			k->hi = 1;
+		if (!k->alive) {
+			k->alive = true;
+			s->alive++;
+		}
+	}
+	return address >= k->lo && address < k->hi;
+}
+
+static bool foreign_stack(struct share *s, uint32_t thread, uint64_t address)
+{
+	for (size_t i = 0; i < s->stacks.n; i++)
+		if (i != thread && s->stacks.v[i].alive && address >= s->stacks.v[i].lo &&
+		    address < s->stacks.v[i].hi)
+			return true;
+	return false;
+}
+
+static void touch(struct share *s, const struct mach_access *a, uint64_t address, bool program)
+{
+	struct granule *g = granule_at(s, address);
+
+	if ((a->flags & MACH_WRITE) && s->alive > 1)
+		g->flags |= G_WRITTEN;
+	if (!program)
+		return;
+	if (!(g->flags & G_PROGRAM)) {
+		g->flags |= G_PROGRAM;
+		g->thread = a->thread;
+		/* Its owner need not be seen touching it: it lives there. */
+		if (foreign_stack(s, a->thread, address))
+			g->flags |= G_MULTI | G_WRITTEN;
+	} else if (g->thread != a->thread) {
+		g->flags |= G_MULTI;
+	}
+}
+
+static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
+{
+	struct share *s = arg;
+
+	(void)value;
+	s->accesses++;
+	bool kernel = a->flags & MACH_KERNEL;
+	bool program = !kernel && level_is_program(s->level, a->thread, a->pc);
+	if (own_stack(s, a->thread, a->address))
+		return EXPR_NONE;
+	touch(s, a, a->address, program);
+	if ((a->address ^ (a->address + a->size - 1)) >> 3)
+		touch(s, a, a->address + a->size - 1, program);
+	return EXPR_NONE;
+}
+
+static bool is_shared(const struct granule *g)
+{
+	return (g->flags & (G_MULTI | G_WRITTEN)) == (G_MULTI | G_WRITTEN);
+}
+
+/* What is mapped there now is not what other threads may have touched there before. */
+static void forget(struct share *s, uint64_t start, uint64_t end)
+{
+	if ((end - start) >> 3 > s->size) {
+		for (size_t i = 0; i < s->size; i++) {
+			struct granule *g = &s->table[i];
+
+			if (g->key && g->key - 1 >= start >> 3 && g->key - 1 < end >> 3 && !is_shared(g))
+				g->flags = 0;
+		}
+		return;
+	}
+	for (uint64_t at = start; at < end; at += 8) {
+		struct granule *g = find(s->table, s->size, (at >> 3) + 1);
+
+		if (g->key && !is_shared(g))
+			g->flags = 0;
+	}
+}
+
+static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter,
+		       const struct trc_leave *leave)
+{
+	(void)thread;
+	if (!leave || leave->result < 0)
+		return;
+	if (enter->rec.flags == SYS_munmap)
+		forget(arg, enter->args[0], enter->args[0] + enter->args[1]);
+	else if (enter->rec.flags == SYS_mmap)
+		forget(arg, (uint64_t)leave->result, (uint64_t)leave->result + enter->args[1]);
+}
+
+static void on_start(void *arg, uint32_t thread, uint32_t parent)
+{
+	struct share *s = arg;
+	struct stack *k = stack_of(s, thread);
+
+	(void)parent;
+	if (!k->alive)
+		s->alive++;
+	*k = (struct stack){ .alive = true };
+}
+
+static void on_exit_thread(void *arg, uint32_t thread)
+{
+	struct share *s = arg;
+	struct stack *k = stack_of(s, thread);
+
+	if (k->alive)
+		s->alive--;
+	k->alive = false;
+}
+
+static bool on_stop(void *arg)
+{
+	struct share *s = arg;
+
+	return s->stop && s->stop(s->stop_arg);
+}
+
+err_t share_watch(struct share *s, struct mach_run *run, bool (*stop)(void *), void *stop_arg)
+{
+	struct mach_hooks hooks = {
+		.arg = s,
+		.access = on_access,
+		.syscall = on_syscall,
+		.thread_start = on_start,
+		.thread_exit = on_exit_thread,
+		.stop = on_stop,
+	};
+
+	s->run = run;
+	s->stop = stop;
+	s->stop_arg = stop_arg;
+	return mach_again(run, 0, &hooks, NULL);
+}
+
+bool share_is_shared(const struct share *s, uint64_t address)
+{
+	const struct granule *g = find(s->table, s->size, (address >> 3) + 1);
+
+	return is_shared(g);
+}
+
+uint64_t share_count(const struct share *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->size; i++)
+		n += is_shared(&s->table[i]);
+	return n;
+}
+
+uint64_t share_accesses(const struct share *s)
+{
+	return s->accesses;
+}

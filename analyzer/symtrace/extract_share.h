@@ -1,0 +1,28 @@
+/*
+ * Which memory is shared, found by watching one execution.
+ *
+ * The unit is a granule: 8 aligned bytes. A granule is shared when program code
+ * of two threads touched it and it was written while more than one thread was
+ * alive; memory on a thread's own stack is shared as soon as program code of
+ * another live thread touches it. Stacks that the C library hands from a dead
+ * thread to a new one are the new one's.
+ */
+#ifndef CSCHED_SYMTRACE_EXTRACT_SHARE_H
+#define CSCHED_SYMTRACE_EXTRACT_SHARE_H
+
+#include "analyzer/machine/machine.h"
+#include "analyzer/symtrace/extract_level.h"
+
+struct share;
+
+struct share *share_new(struct img_set *images);
+void share_free(struct share *s);
+
+/* Fills the table: one concrete execution of the run. */
+err_t share_watch(struct share *s, struct mach_run *run, bool (*stop)(void *), void *stop_arg);
+
+bool share_is_shared(const struct share *s, uint64_t address);
+uint64_t share_count(const struct share *s);    /* shared granules */
+uint64_t share_accesses(const struct share *s); /* accesses seen */
+
+#endif

@@ -1,0 +1,103 @@
+#include "analyzer/trace_image.h"
+
+#include "analyzer/term.h"
+#include "common/strbuf.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Mappings of one file: they make one module. */
+static bool same_file(const struct trc_module *a, const struct trc_module *b)
+{
+	return a->path_len == b->path_len && !memcmp(a->path, b->path, a->path_len) &&
+	       a->build_id_len == b->build_id_len &&
+	       !memcmp(a->build_id, b->build_id, a->build_id_len);
+}
+
+static struct img_mapping mapping_of(const struct trc_module *m)
+{
+	return (struct img_mapping){ m->start, m->end, m->offset, m->prot };
+}
+
+/*
+ * A file can be mapped whole twice (dlclose and dlopen at another address):
+ * a mapping of offset 0 that lies elsewhere begins a new module.
+ */
+static bool begins_anew(const struct trc_module *first, const struct trc_module *m)
+{
+	return m->offset == 0 && m->start != first->start && first->offset == 0;
+}
+
+static err_t add_module(struct img_set *set, struct trc *t, size_t i, bool *done)
+{
+	const struct trc_module *first = t->modules.v[i];
+	char *path = xasprintf("%.*s", (int)first->path_len, first->path);
+	VEC(struct img_mapping) maps = { 0 };
+
+	for (size_t k = i; k < t->modules.n; k++) {
+		const struct trc_module *m = t->modules.v[k];
+
+		if (done[k] || !same_file(first, m))
+			continue;
+		if (k > i && begins_anew(first, m))
+			break;
+		done[k] = true;
+		vec_push(&maps, mapping_of(m));
+	}
+	const struct img_module_desc desc = {
+		.path = path,
+		.build_id = first->build_id_len ? first->build_id : NULL,
+		.build_id_len = first->build_id_len,
+		.maps = maps.v, .n_maps = maps.n,
+		.packed_file = trc_packed_file(t, first->build_id, first->build_id_len),
+	};
+	err_t e = img_add_module(set, &desc, NULL);
+	vec_free(&maps);
+	free(path);
+	return e;
+}
+
+err_t trace_image(struct trc *t, bool strict, struct img_set **out)
+{
+	struct img_set *set = img_set_new();
+	bool *done = xcalloc(t->modules.n, sizeof *done);
+	err_t e = NULL;
+
+	for (size_t i = 0; i < t->modules.n && !e; i++) {
+		if (done[i])
+			continue;
+		e = add_module(set, t, i, done);
+		if (e && !strict) {
+			err_free(e);
+			e = NULL;
+		}
+	}
+	free(done);
+	*out = set;
+	if (e) {
+		img_set_free(set);
+		*out = NULL;
+	}
+	return e;
+}
+
+char *trace_pc_text(struct img_set *set, uint64_t pc)
+{
+	struct img_frame f;
+	struct strbuf b = { 0 };
+
+	if (!img_frames(set, pc, &f, 1) || !f.function)
+		return xasprintf("0x%" PRIx64, pc);
+	term_text(&b, f.function, strlen(f.function));
+	if (f.file) {
+		strbuf_str(&b, " (");
+		term_text(&b, f.file, strlen(f.file));
+		strbuf_fmt(&b, ":%u)", f.line);
+	}
+	return strbuf_take(&b);
+}
+
+char *trace_site_text(struct img_set *set, uint64_t return_address)
+{
+	return return_address ? trace_pc_text(set, return_address - 1) : xstrdup("?");
+}

@@ -1,0 +1,20 @@
+/* The address space of a recorded process, from the modules its trace names. */
+#ifndef CSCHED_ANALYZER_TRACE_IMAGE_H
+#define CSCHED_ANALYZER_TRACE_IMAGE_H
+
+#include "analyzer/image/image.h"
+#include "common/trace_read.h"
+
+/*
+ * An image set with every module of the trace; files inside a packed trace are
+ * preferred. A module whose file has another build-id now is known by name
+ * only; strict makes that an error instead. The set needs t until it is freed.
+ */
+err_t trace_image(struct trc *t, bool strict, struct img_set **out);
+
+/* "function (file.c:12)", "module+0x1234" or "0x1234": malloc'd, never NULL. */
+char *trace_pc_text(struct img_set *set, uint64_t pc);
+/* The same for a return address (of a call site). */
+char *trace_site_text(struct img_set *set, uint64_t return_address);
+
+#endif

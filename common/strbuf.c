@@ -1,0 +1,62 @@
+#include "common/strbuf.h"
+
+#include "common/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void room(struct strbuf *b, size_t more)
+{
+	if (b->n + more + 1 > b->cap)
+		b->s = vec_grow(b->s, &b->cap, 1, b->n + more + 1);
+}
+
+void strbuf_add(struct strbuf *b, const void *data, size_t n)
+{
+	room(b, n);
+	if (n)
+		memcpy(b->s + b->n, data, n);
+	b->n += n;
+	b->s[b->n] = 0;
+}
+
+void strbuf_str(struct strbuf *b, const char *s)
+{
+	strbuf_add(b, s, strlen(s));
+}
+
+void strbuf_char(struct strbuf *b, char c)
+{
+	strbuf_add(b, &c, 1);
+}
+
+void strbuf_fmt(struct strbuf *b, const char *fmt, ...)
+{
+	va_list ap, again;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n > 0) {
+		room(b, (size_t)n);
+		vsnprintf(b->s + b->n, (size_t)n + 1, fmt, again);
+		b->n += (size_t)n;
+	}
+	va_end(again);
+}
+
+char *strbuf_take(struct strbuf *b)
+{
+	strbuf_add(b, "", 0);
+	char *s = b->s;
+
+	*b = (struct strbuf){ 0 };
+	return s;
+}
+
+void strbuf_free(struct strbuf *b)
+{
+	free(b->s);
+	*b = (struct strbuf){ 0 };
+}

@@ -1,0 +1,355 @@
+/*
+ * The native side of the record primitive: one call per interposed operation.
+ *
+ * The common case (lock, unlock) is a table look-up, a push or pop on the list of held
+ * locks and 48 bytes written; everything else is out of line.
+ */
+#include "preload/event.h"
+
+#include "preload/control/control.h"
+#include "preload/deadlock.h"
+#include "preload/raw.h"
+#include "preload/shim.h"
+
+enum trait {
+	ACQUIRES = 1,  /* DONE with success: the object is held now */
+	RELEASES = 2,
+	WAITS = 4,     /* BLOCK without a time-out: may be part of a deadlock */
+	WAKES = 8,     /* may let a waiter of the object go on */
+	SPECIAL = 16,  /* see special() */
+};
+
+static const uint8_t traits[TRC_OP_COUNT] = {
+	[TRC_OP_NONE] = SPECIAL,
+	[TRC_OP_CREATE] = SPECIAL,
+	[TRC_OP_EXIT] = SPECIAL,
+	[TRC_OP_JOIN] = SPECIAL | WAITS,
+	[TRC_OP_TRYJOIN] = SPECIAL,
+	[TRC_OP_TIMEDJOIN] = SPECIAL,
+	[TRC_OP_DETACH] = SPECIAL,
+	[TRC_OP_CANCEL] = SPECIAL,
+	[TRC_OP_LOCK] = ACQUIRES | WAITS,
+	[TRC_OP_TRYLOCK] = ACQUIRES,
+	[TRC_OP_TIMEDLOCK] = ACQUIRES,
+	[TRC_OP_UNLOCK] = RELEASES,
+	[TRC_OP_RDLOCK] = ACQUIRES | WAITS,
+	[TRC_OP_TRYRDLOCK] = ACQUIRES,
+	[TRC_OP_TIMEDRDLOCK] = ACQUIRES,
+	[TRC_OP_WRLOCK] = ACQUIRES | WAITS,
+	[TRC_OP_TRYWRLOCK] = ACQUIRES,
+	[TRC_OP_TIMEDWRLOCK] = ACQUIRES,
+	[TRC_OP_RWUNLOCK] = RELEASES,
+	[TRC_OP_SPINLOCK] = ACQUIRES | WAITS,
+	[TRC_OP_SPINTRYLOCK] = ACQUIRES,
+	[TRC_OP_SPINUNLOCK] = RELEASES,
+	[TRC_OP_WAIT] = SPECIAL | WAITS,
+	[TRC_OP_TIMEDWAIT] = SPECIAL,
+	[TRC_OP_SIGNAL] = WAKES,
+	[TRC_OP_BROADCAST] = WAKES,
+	[TRC_OP_BARRIER] = WAITS,
+	[TRC_OP_SEM_WAIT] = WAITS,
+	[TRC_OP_SEM_POST] = WAKES,
+	[TRC_OP_FORK] = SPECIAL,
+	[TRC_OP_EXEC] = SPECIAL,
+	[TRC_OP_SPAWN] = SPECIAL,
+	[TRC_OP_PROCESS_EXIT] = SPECIAL,
+	[TRC_OP_QUICK_EXIT] = SPECIAL,
+	[TRC_OP_ASSERT] = SPECIAL,
+	[TRC_OP_USER_FAIL] = SPECIAL,
+};
+
+struct event {
+	unsigned op, at;
+	uint64_t object, site;
+	long result;
+	uint64_t thread, value;
+};
+
+static void held_push(struct shim_thread *t, uint64_t object, uint64_t site, unsigned op)
+{
+	uint32_t n = t->nheld;
+
+	/* More than fit: the deadlock report will lack where they were taken. */
+	if (n < SHIM_HELD_MAX) {
+		t->held[n].object = object;
+		t->held[n].site = site;
+		t->held[n].op = op;
+		t->nheld = n + 1;
+	}
+}
+
+static void held_pop(struct shim_thread *t, uint64_t object)
+{
+	for (uint32_t i = t->nheld; i-- > 0;) {
+		if (t->held[i].object != object)
+			continue;
+		t->nheld--;
+		for (; i < t->nheld; i++)
+			t->held[i] = t->held[i + 1];
+		return;
+	}
+}
+
+static void write_sync(struct shim_thread *t, unsigned op_at, const struct event *e)
+{
+	struct trc_sync *r = rec_begin(&t->rec, sizeof *r);
+
+	t->nevents++;
+	if (!r)
+		return;
+	r->tsc = raw_tsc();
+	r->object = e->object;
+	r->site = e->site;
+	r->result = (int32_t)e->result;
+	r->thread = (uint32_t)e->thread;
+	r->value = e->value;
+	rec_commit(&t->rec, r, TRC_SYNC, op_at, sizeof *r);
+}
+
+static void write_child(struct shim_thread *t, unsigned how, uint32_t pid)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	struct trc_child *r = rec_begin(&rec_process, sizeof *r);
+
+	if (r) {
+		r->tsc = raw_tsc();
+		r->thread = t->index;
+		r->pid = pid;
+		rec_commit(&rec_process, r, TRC_CHILD, how, sizeof *r);
+	}
+	rec_unlock(&saved);
+}
+
+/* What must be known before the record is written: the other thread's number. */
+static void special_before(struct shim_thread *t, struct event *e)
+{
+	struct shim_thread *other;
+
+	switch (e->op) {
+	case TRC_OP_CREATE:
+		if (e->at == TRC_AT_BEGIN) {
+			other = shim_thread_reserve(t, e->value);
+			if (other)
+				other->detached = e->thread;
+			t->pending = other;
+			t->pending_index = other ? other->index : SHIM_NO_THREAD;
+		}
+		e->thread = t->pending_index;
+		break;
+	case TRC_OP_JOIN:
+	case TRC_OP_TRYJOIN:
+	case TRC_OP_TIMEDJOIN:
+	case TRC_OP_DETACH:
+	case TRC_OP_CANCEL:
+		other = shim_thread_by_pthread(e->object);
+		e->thread = other ? other->index : SHIM_NO_THREAD;
+		if (other && e->op == TRC_OP_CANCEL)
+			other->cancelled = true;
+		break;
+	case TRC_OP_WAIT:
+	case TRC_OP_TIMEDWAIT:
+		if (e->at == TRC_AT_BLOCK)
+			held_pop(t, e->value);
+		break;
+	}
+}
+
+static void created(struct shim_thread *t, const struct event *e)
+{
+	struct shim_thread *other = shim_thread_at(t->pending_index);
+
+	t->pending = NULL;
+	if (!other)
+		return;
+	if (e->result)
+		shim_thread_unreserve(other);
+	else if (!other->pthread)
+		other->pthread = e->object;
+}
+
+static void joined(const struct event *e)
+{
+	struct shim_thread *other = shim_thread_by_pthread(e->object);
+
+	if (!other || e->result || e->at != TRC_AT_DONE)
+		return;
+	if (e->op != TRC_OP_DETACH)
+		shim_thread_exit(other);
+	shim_thread_settled(other);
+}
+
+static void process_exit(const struct event *e)
+{
+	/* In path mode the translator sees the system call itself, and later. */
+	if (shim_opt.mode == SHIM_MODE_SYNC && e->at == TRC_AT_DONE)
+		shim_process_end(0, (int)e->result);
+}
+
+static void user_failure(struct shim_thread *t, const struct event *e)
+{
+	struct shim_fault f = { 0 };
+	uint64_t regs[TRC_NREGS] = { 0 };
+
+	regs[TRC_RIP] = e->site;
+	regs[TRC_RSP] = e->value;
+	if (tr_path_pos)
+		f.path_pos = tr_path_pos(t);
+	if (e->op == TRC_OP_ASSERT)
+		shim_failure_assert(t, &f, regs, (const struct shim_assertion *)e->object);
+	else
+		shim_failure_user(t, &f, regs, (const char *)e->object);
+}
+
+static void special_after(struct shim_thread *t, const struct event *e)
+{
+	switch (e->op) {
+	case TRC_OP_CREATE:
+		if (e->at == TRC_AT_DONE)
+			created(t, e);
+		break;
+	case TRC_OP_EXIT:
+		shim_thread_leaving(t);
+		break;
+	case TRC_OP_JOIN:
+	case TRC_OP_TRYJOIN:
+	case TRC_OP_TIMEDJOIN:
+	case TRC_OP_DETACH:
+		joined(e);
+		break;
+	case TRC_OP_WAIT:
+	case TRC_OP_TIMEDWAIT:
+		if (e->at == TRC_AT_DONE)
+			held_push(t, e->value, e->site, TRC_OP_WAIT);
+		break;
+	case TRC_OP_FORK:
+		if (e->at == TRC_AT_DONE && e->result > 0)
+			write_child(t, 0, (uint32_t)e->result);
+		break;
+	case TRC_OP_SPAWN:
+		if (e->at == TRC_AT_DONE && !e->result)
+			write_child(t, 2, (uint32_t)e->value);
+		break;
+	case TRC_OP_EXEC:
+		if (e->at == TRC_AT_BEGIN)
+			shim_exec_begin((const char *)e->object);
+		else
+			shim_exec_failed();
+		break;
+	case TRC_OP_PROCESS_EXIT:
+	case TRC_OP_QUICK_EXIT:
+		process_exit(e);
+		break;
+	case TRC_OP_ASSERT:
+	case TRC_OP_USER_FAIL:
+		user_failure(t, e);
+		break;
+	}
+}
+
+/* A vfork child runs on our memory until it execs or exits: that is not this process's end. */
+static bool is_of_child(unsigned op)
+{
+	return (op == TRC_OP_EXEC || op == TRC_OP_PROCESS_EXIT || op == TRC_OP_QUICK_EXIT) &&
+	       *shim_here && shim_is_other_process();
+}
+
+/* Not recording, or a fork since the last event. True: go on with this event. */
+static bool unusual(unsigned op, unsigned at)
+{
+	if (shim.state == SHIM_OFF)
+		return false;
+	if (shim.state == SHIM_ENDED && op == TRC_OP_EXEC && at == TRC_AT_DONE)
+		shim_exec_failed();
+	if (!*shim_here)
+		shim_after_fork();
+	if (shim.state == SHIM_DORMANT) {
+		/* Most forked children only exec or exit: those leave no trace. */
+		if (op == TRC_OP_EXEC || op == TRC_OP_PROCESS_EXIT || op == TRC_OP_FORK ||
+		    op == TRC_OP_NONE)
+			return false;
+		if (!shim_start_trace())
+			return false;
+	}
+	return shim.state == SHIM_RECORDING;
+}
+
+/* In path mode the translator made the thread's struct at the clone system call. */
+static struct shim_thread *thread_main(uint64_t key, uint64_t pthread)
+{
+	if (shim_self_hook) {
+		struct shim_thread *t = shim_self();
+
+		if (t)
+			t->pthread = pthread;
+		return t;
+	}
+	struct shim_thread *t = shim_thread_claim(key, pthread);
+
+	return t ? t : shim_self();
+}
+
+/* The next event of a thread: what it was about to do, or waited for, is behind it. */
+static void no_longer(struct shim_thread *t)
+{
+	if (t->blocked_op)
+		deadlock_unblock(t);
+	if (t->waking)
+		deadlock_wake_end(t);
+}
+
+long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
+		       uint64_t thread, uint64_t value)
+{
+	struct event e = { TRC_SYNC_OP(op_at), TRC_SYNC_AT(op_at), object, site,
+			   result, thread, value };
+	unsigned trait = traits[e.op];
+
+	bool usual = shim.state == SHIM_RECORDING && *shim_here;
+
+	if (__builtin_expect(!usual, 0) && !unusual(e.op, e.at))
+		return result;
+	struct shim_thread *t = e.op == TRC_OP_THREAD_MAIN ? thread_main(value, object) :
+							     shim_self();
+
+	if (!t)
+		return result;
+	if (__builtin_expect(t->blocked_op | t->waking, 0))
+		no_longer(t);
+	if (__builtin_expect(ctl.active, 0))
+		ctl_event(t);
+	if (trait & SPECIAL && is_of_child(e.op))
+		return result;
+	/* pthread_exit() said it; unwinding then came to the thread's first frame. */
+	if (e.op == TRC_OP_EXIT && t->life == SHIM_EXITING)
+		return result;
+	if (e.op == TRC_OP_NONE) {
+		struct shim_thread *named = shim_thread_by_pthread(object);
+
+		if (named)
+			shim_thread_name(named, (const char *)value, thread);
+		return result;
+	}
+	if (trait & RELEASES)
+		held_pop(t, object);
+	if (trait & SPECIAL)
+		special_before(t, &e);
+	if (trait & WAKES)
+		deadlock_wake(t, object);
+	if (site)
+		t->last_site = site;
+	/* In path mode we run on the translator's stack; it knows the program's. */
+	if (shim_opt.mode == SHIM_MODE_SYNC)
+		t->last_sp = (uint64_t)&e;
+	write_sync(t, op_at, &e);
+	if (e.at == TRC_AT_BLOCK) {
+		if (trait & WAITS)
+			deadlock_block(t, e.op, object, site, value);
+	} else if (trait & ACQUIRES && (result == 0 || result == SHIM_EOWNERDEAD)) {
+		held_push(t, object, site, e.op);
+	}
+	if (trait & SPECIAL)
+		special_after(t, &e);
+	return result;
+}

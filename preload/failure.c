@@ -1,0 +1,214 @@
+/* Failures: what is written about them, and the two lines that are said. */
+#include "preload/failure.h"
+
+#include "preload/event.h"
+#include "preload/raw.h"
+#include "preload/stacks.h"
+
+#include <signal.h>
+
+/* Resolved in the constructor: a dying process must not take the loader's locks. */
+static const struct failure_symbols *symbols;
+
+void failure_start(const struct failure_symbols *s)
+{
+	symbols = s;
+}
+
+static void write_failure(enum trc_failure_kind kind, const struct shim_thread *t,
+			  const struct shim_fault *f, const uint64_t *regs, const char *text,
+			  const void *detail, size_t detail_len)
+{
+	size_t text_len = strlen(text);
+	size_t size = sizeof(struct trc_failure) + text_len + detail_len;
+	struct trc_failure *r = rec_begin(&rec_process, size);
+
+	if (!r)
+		return;
+	r->tsc = raw_tsc();
+	r->thread = t ? t->index : 0;
+	r->signal = f->signal;
+	r->code = f->code;
+	r->status = f->status;
+	r->address = f->address;
+	if (regs)
+		memcpy(r->regs, regs, sizeof r->regs);
+	r->path_pos = f->path_pos;
+	r->text_len = (uint32_t)text_len;
+	r->detail_len = (uint32_t)detail_len;
+	memcpy(r->data, text, text_len);
+	memcpy(r->data + text_len, detail, detail_len);
+	rec_commit(&rec_process, r, TRC_FAILURE, kind, size);
+}
+
+static void tell(const struct shim_thread *t, const char *text)
+{
+	TEXT(line, 1024);
+
+	if (t) {
+		text_str(&line, t->id);
+		text_str(&line, ": ");
+	}
+	text_str(&line, text);
+	shim_say(0, line.s);
+	line.n = 0;
+	text_str(&line, "next: csched explain ");
+	text_str(&line, rec_dir_path());
+	shim_say(0, line.s);
+}
+
+void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struct shim_fault *f,
+		  const uint64_t regs[TRC_NREGS], const char *text, const void *detail,
+		  size_t detail_len)
+{
+	uint64_t saved;
+
+	if (shim.state == SHIM_OFF || shim_is_other_process())
+		return;
+	rec_lock(&saved);
+	if (shim.state == SHIM_RECORDING && !shim.failed) {
+		shim.failed = true;
+		write_failure(kind, t, f, regs, text, detail, detail_len);
+		stacks_write(t, regs);
+		rec_modules(raw_tsc());
+		tell(t, text);
+	}
+	rec_unlock(&saved);
+}
+
+void shim_failure_assert(struct shim_thread *t, const struct shim_fault *f,
+			 const uint64_t regs[TRC_NREGS], const struct shim_assertion *a)
+{
+	static char detail_buf[2048]; /* under the lock */
+	struct raw_text detail = { detail_buf, 0, sizeof detail_buf };
+	TEXT(text, 700);
+	uint64_t saved;
+
+	rec_lock(&saved);
+	text_str(&text, "assertion `");
+	text_str(&text, a->expression);
+	text_str(&text, "' failed at ");
+	text_str(&text, a->file);
+	text_str(&text, ":");
+	text_num(&text, a->line);
+	text_str(&detail, a->expression);
+	text_strn(&detail, "", 1);
+	text_str(&detail, a->file);
+	text_strn(&detail, "", 1);
+	text_num(&detail, a->line);
+	text_strn(&detail, "", 1);
+	text_str(&detail, a->function ? a->function : "");
+	shim_failure(TRC_FAIL_ASSERT, t, f, regs, text.s, detail.s, detail.n);
+	rec_unlock(&saved);
+}
+
+void shim_failure_user(struct shim_thread *t, const struct shim_fault *f,
+		       const uint64_t regs[TRC_NREGS], const char *why)
+{
+	TEXT(text, 700);
+
+	text_str(&text, "the program says: ");
+	text_str(&text, why ? why : "(nothing)");
+	shim_failure(TRC_FAIL_USER, t, f, regs, text.s, why, why ? strlen(why) : 0);
+}
+
+/* ---- signals ---- */
+
+static const struct {
+	int signal, code; /* code 0: any other */
+	const char *text;
+	bool address;
+} reasons[] = {
+	{ SIGSEGV, SEGV_MAPERR, "segmentation fault: nothing is mapped at ", true },
+	{ SIGSEGV, SEGV_ACCERR, "segmentation fault: no permission at ", true },
+	{ SIGSEGV, SI_KERNEL, "segmentation fault: address outside the canonical range", false },
+	{ SIGSEGV, 0, "segmentation fault (SIGSEGV)", false },
+	{ SIGBUS, BUS_ADRALN, "bus error: misaligned access at ", true },
+	{ SIGBUS, BUS_ADRERR, "bus error: no memory behind ", true },
+	{ SIGBUS, 0, "bus error (SIGBUS)", false },
+	{ SIGFPE, FPE_INTDIV, "integer division by zero at ", true },
+	{ SIGFPE, FPE_INTOVF, "integer overflow at ", true },
+	{ SIGFPE, 0, "arithmetic exception (SIGFPE)", false },
+	{ SIGILL, ILL_ILLOPN, "illegal instruction at ", true },
+	{ SIGILL, 0, "illegal instruction (SIGILL)", false },
+	{ SIGABRT, 0, "aborted (SIGABRT)", false },
+	{ SIGSYS, 0, "bad system call (SIGSYS)", false },
+	{ SIGTRAP, 0, "trap (SIGTRAP)", false },
+};
+
+static void word_signal(struct raw_text *text, const struct shim_fault *f)
+{
+	for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+		if (reasons[i].signal != f->signal ||
+		    (reasons[i].code && reasons[i].code != f->code))
+			continue;
+		text_str(text, reasons[i].text);
+		if (reasons[i].address)
+			text_hex(text, f->address);
+		if (f->code <= 0)
+			text_str(text, ", sent by a process");
+		return;
+	}
+	text_str(text, "killed by signal ");
+	text_num(text, f->signal);
+}
+
+/* glibc leaves what it said before abort() in a length-prefixed string. */
+static size_t abort_message(char *buf, size_t size)
+{
+	struct {
+		uint32_t size;
+		char text[];
+	} *msg = symbols && symbols->abort_msg ? *symbols->abort_msg : NULL;
+	size_t n = msg ? raw_peek(buf, (uint64_t)msg->text, size) : 0;
+	size_t len = 0;
+
+	while (len < n && buf[len] && buf[len] != '\n')
+		len++;
+	return len;
+}
+
+/* The mangled name of the exception being handled, which at abort() is the uncaught one. */
+static size_t exception_name(char *buf, size_t size)
+{
+	const uint64_t *type = symbols && symbols->current_exception_type ?
+				       symbols->current_exception_type() : NULL;
+	uint64_t name = 0;
+	size_t len = 0;
+
+	if (!type || raw_peek(&name, (uint64_t)(type + 1), sizeof name) != sizeof name)
+		return 0;
+	size_t n = raw_peek(buf, name, size);
+
+	while (len < n && buf[len])
+		len++;
+	/* Types without linkage are marked with an asterisk that is not part of the name. */
+	if (len && buf[0] == '*')
+		memmove(buf, buf + 1, --len);
+	return len;
+}
+
+void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
+			 const uint64_t regs[TRC_NREGS])
+{
+	enum trc_failure_kind kind = TRC_FAIL_SIGNAL;
+	char detail[256];
+	size_t n = 0;
+	TEXT(text, 400);
+
+	if (f->signal == SIGABRT && f->code == SI_TKILL) {
+		if ((n = exception_name(detail, sizeof detail))) {
+			kind = TRC_FAIL_EXCEPTION;
+			text_str(&text, "uncaught exception of type ");
+			text_strn(&text, detail, n);
+		} else {
+			kind = TRC_FAIL_ABORT;
+			n = abort_message(detail, sizeof detail);
+			text_str(&text, n ? "aborted: " : "aborted (SIGABRT)");
+			text_strn(&text, detail, n);
+		}
+	} else {
+		word_signal(&text, f);
+	}
+	shim_failure(kind, t, f, regs, text.s, detail, n);
+}

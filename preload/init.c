@@ -1,0 +1,141 @@
+/*
+ * Take-off: the constructor. Decides whether to record at all, resolves every
+ * real function, reads the options, starts the trace, and in path mode hands the
+ * program over to the translator as its very last act.
+ *
+ * The object is linked with -z initfirst: constructors of other libraries run
+ * after this one and are recorded. On the way out the on_exit() handler that is
+ * registered here runs after everything else.
+ */
+#include "preload/control/control.h"
+#include "preload/failure.h"
+#include "preload/interpose/real.h"
+#include "preload/process.h"
+#include "preload/raw.h"
+#include "preload/say.h"
+#include "preload/shim.h"
+#include "preload/signals.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+/*
+ * Set-uid and the like. Asked of the loader: it has moved the environment, behind
+ * which the auxiliary vector once stood, and the kernel hides /proc/self/auxv.
+ */
+static bool is_secure(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+static const char *environment(char **envp, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; envp && *envp; envp++)
+		if (strlen(*envp) > n && !memcmp(*envp, name, n) && (*envp)[n] == '=')
+			return *envp + n + 1;
+	return NULL;
+}
+
+static void drop_environment(char **envp, const char *name)
+{
+	size_t n = strlen(name);
+	char **to = envp;
+
+	for (; envp && *envp; envp++)
+		if (strlen(*envp) <= n || memcmp(*envp, name, n) || (*envp)[n] != '=')
+			*to++ = *envp;
+	if (to)
+		*to = NULL;
+}
+
+/* Takes the entries that end in libcsched.so out of LD_PRELOAD, in place. */
+static void drop_preload(char **envp)
+{
+	static const char ours[] = "libcsched.so";
+	char *list = (char *)environment(envp, "LD_PRELOAD"), *to = list;
+
+	if (!list)
+		return;
+	for (char *p = list; *p;) {
+		char *end = p;
+
+		while (*end && *end != ':' && *end != ' ')
+			end++;
+		size_t n = (size_t)(end - p);
+		bool is_ours = n >= sizeof ours - 1 &&
+			       !memcmp(end - (sizeof ours - 1), ours, sizeof ours - 1);
+
+		if (!is_ours && n) {
+			if (to != list)
+				*to++ = ':';
+			memmove(to, p, n);
+			to += n;
+		}
+		p = *end ? end + 1 : end;
+	}
+	*to = 0;
+	if (to == list)
+		drop_environment(envp, "LD_PRELOAD");
+}
+
+static void at_exit(int status, void *arg)
+{
+	(void)arg;
+	shim_event(SHIM_AT(TRC_OP_PROCESS_EXIT, TRC_AT_DONE), 0, 0, status, SHIM_NO_THREAD, 0);
+}
+
+static void choose_mode(void)
+{
+	if (shim_opt.mode == SHIM_MODE_PATH && !(tr_available && tr_available()))
+		shim_opt.mode = SHIM_MODE_SYNC;
+}
+
+static bool started;
+
+__attribute__((constructor)) static void shim_init(int argc, char **argv, char **envp)
+{
+	static struct failure_symbols symbols;
+	static char options[2048]; /* the environment may be changed by the program */
+
+	(void)argc;
+	(void)argv;
+	real_resolve();
+	if (started || is_secure())
+		return;
+	started = true;
+	const char *given = environment(envp, "CSCHED_OPTIONS");
+	struct raw_text copy = { options, 0, sizeof options };
+
+	text_str(&copy, given ? given : "");
+	say_start();
+	shim_options_parse(options);
+	bool wanted_path = shim_opt.mode == SHIM_MODE_PATH;
+
+	say_keep();
+	choose_mode();
+	process_start(options);
+	symbols.abort_msg = dlvsym(RTLD_DEFAULT, "__abort_msg", "GLIBC_PRIVATE");
+	symbols.current_exception_type = dlsym(RTLD_DEFAULT, "__cxa_current_exception_type");
+	failure_start(&symbols);
+	if (!shim_opt.follow) {
+		drop_environment(envp, "CSCHED_OPTIONS");
+		drop_preload(envp);
+	}
+	if (!shim_start_trace())
+		return;
+	if (wanted_path && shim_opt.mode == SHIM_MODE_SYNC)
+		shim_note(false, "recorded without the translator: sync operations only");
+	on_exit(at_exit, NULL);
+	real_ready();
+	ctl_init();
+	if (shim_opt.mode == SHIM_MODE_SYNC) {
+		shim_self()->last_sp = (uint64_t)__builtin_frame_address(0);
+		signals_start();
+		signals_thread_start(shim_self());
+	} else {
+		tr_takeover();
+	}
+}

@@ -1,0 +1,203 @@
+/* Processes: fork, exec, spawn, and every way to end. */
+#include "preload/interpose/real.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+
+extern char **environ;
+
+EXPORT pid_t fork(void)
+{
+	if (!real_on())
+		return REAL(fork)();
+	BEGIN(TRC_OP_FORK, NULL, 0);
+	pid_t pid = REAL(fork)();
+
+	/* In the child this is where the shim notices, unless an atfork handler was first. */
+	DONE(TRC_OP_FORK, NULL, pid, 0);
+	return pid;
+}
+
+EXPORT pid_t _Fork(void)
+{
+	if (!real_on())
+		return REAL(_Fork)();
+	BEGIN(TRC_OP_FORK, NULL, 0);
+	pid_t pid = REAL(_Fork)();
+
+	DONE(TRC_OP_FORK, NULL, pid, 0);
+	return pid;
+}
+
+/* libc's would fork and _exit without anybody noticing. */
+EXPORT int daemon(int nochdir, int noclose)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -1;
+	if (pid > 0)
+		_exit(0);
+	if (setsid() < 0)
+		return -1;
+	if (!nochdir && chdir("/") < 0) {
+		/* as in libc: not an error */
+	}
+	if (noclose)
+		return 0;
+	int fd = open("/dev/null", O_RDWR);
+
+	if (fd < 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		dup2(fd, i);
+	if (fd > 2)
+		close(fd);
+	return 0;
+}
+
+/* Called from vfork.S, whose frame must be gone when the real one runs. */
+void *shim_vfork_begin(uint64_t site)
+{
+	if (real_on())
+		event(TRC_OP_VFORK, TRC_AT_BEGIN, NULL, site, 0, 0);
+	return (void *)REAL(vfork);
+}
+
+/* ---- exec ---- */
+
+#define EXEC(path, call)                                          \
+	do {                                                      \
+		if (real_on())                                    \
+			BEGIN(TRC_OP_EXEC, path, 0);              \
+		int exec_ret_ = call;                             \
+                                                                  \
+		if (real_on())                                    \
+			DONE(TRC_OP_EXEC, path, errno, 0);        \
+		return exec_ret_;                                 \
+	} while (0)
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	EXEC(path, REAL(execve)(path, argv, envp));
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	EXEC(path, REAL(execv)(path, argv));
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	EXEC(file, REAL(execvp)(file, argv));
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	EXEC(file, REAL(execvpe)(file, argv, envp));
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	EXEC("(descriptor)", REAL(fexecve)(fd, argv, envp));
+}
+
+EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	EXEC(path, REAL(execveat)(fd, path, argv, envp, flags));
+}
+
+/* The variadic ones: arguments up to NULL as an array on the stack. */
+#define COLLECT(first, argv)                                   \
+	va_list ap;                                            \
+	size_t argc = 1;                                       \
+                                                               \
+	va_start(ap, first);                                   \
+	while (va_arg(ap, char *))                             \
+		argc++;                                        \
+	va_end(ap);                                            \
+	char *argv[argc + 1];                                  \
+                                                               \
+	argv[0] = (char *)(first);                             \
+	va_start(ap, first);                                   \
+	for (size_t i = 1; i <= argc; i++)                     \
+		argv[i] = va_arg(ap, char *)
+
+EXPORT int execl(const char *path, const char *arg, ...)
+{
+	COLLECT(arg, argv);
+	va_end(ap);
+	EXEC(path, REAL(execve)(path, argv, environ));
+}
+
+EXPORT int execlp(const char *file, const char *arg, ...)
+{
+	COLLECT(arg, argv);
+	va_end(ap);
+	EXEC(file, REAL(execvp)(file, argv));
+}
+
+EXPORT int execle(const char *path, const char *arg, ...)
+{
+	COLLECT(arg, argv);
+	char **envp = va_arg(ap, char **);
+
+	va_end(ap);
+	EXEC(path, REAL(execve)(path, argv, envp));
+}
+
+/* ---- spawn ---- */
+
+#define SPAWN(name)                                                                           \
+	EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *acts, \
+			const posix_spawnattr_t *attr, char *const argv[], char *const envp[]) \
+	{                                                                                     \
+		pid_t child = 0;                                                              \
+                                                                                              \
+		if (!real_on())                                                               \
+			return REAL(name)(pid, path, acts, attr, argv, envp);                 \
+		BEGIN(TRC_OP_SPAWN, path, 0);                                                 \
+		int err = REAL(name)(&child, path, acts, attr, argv, envp);                   \
+                                                                                              \
+		if (!err && pid)                                                              \
+			*pid = child;                                                         \
+		return (int)DONE(TRC_OP_SPAWN, path, err, (uint64_t)child);                   \
+	}
+
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
+
+/* ---- ends ---- */
+
+EXPORT void exit(int status)
+{
+	if (real_on())
+		BEGIN(TRC_OP_PROCESS_EXIT, NULL, (uint64_t)(unsigned)status);
+	REAL(exit)(status);
+	__builtin_unreachable();
+}
+
+EXPORT void _exit(int status)
+{
+	if (real_on())
+		DONE(TRC_OP_PROCESS_EXIT, NULL, status, 0);
+	REAL(_exit)(status);
+	__builtin_unreachable();
+}
+
+EXPORT void _Exit(int status)
+{
+	if (real_on())
+		DONE(TRC_OP_PROCESS_EXIT, NULL, status, 0);
+	REAL(_Exit)(status);
+	__builtin_unreachable();
+}
+
+EXPORT void quick_exit(int status)
+{
+	if (real_on())
+		DONE(TRC_OP_QUICK_EXIT, NULL, status, 0);
+	REAL(quick_exit)(status);
+	__builtin_unreachable();
+}

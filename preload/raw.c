@@ -1,0 +1,95 @@
+/* The longer helpers of raw.h. */
+#include "preload/raw.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+
+/* Weak: the translator leaves our memory out of its snapshots. */
+void tr_own(void *p, size_t len) __attribute__((weak));
+
+void *raw_alloc(size_t len)
+{
+	void *p = raw_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p && tr_own)
+		tr_own(p, len);
+	return p;
+}
+
+uint64_t raw_nsec(int clock)
+{
+	struct timespec ts = { 0, 0 };
+
+	raw(SYS_clock_gettime, clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+size_t raw_peek(void *to, uint64_t from, size_t len)
+{
+	struct iovec local = { to, len };
+	struct iovec remote = { (void *)from, len };
+	long got = raw(SYS_process_vm_readv, raw(SYS_getpid), &local, 1, &remote, 1, 0);
+
+	return raw_failed(got) ? 0 : (size_t)got;
+}
+
+long raw_slurp(const char *path, char *buf, size_t size)
+{
+	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	if (raw_failed(fd))
+		return -1;
+	while (n < size - 1) {
+		long got = raw(SYS_read, fd, buf + n, size - 1 - n);
+
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	raw(SYS_close, fd);
+	buf[n] = 0;
+	return (long)n;
+}
+
+void text_strn(struct raw_text *t, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n && t->n + 1 < t->cap; i++)
+		t->s[t->n++] = s[i];
+	if (t->cap)
+		t->s[t->n] = 0;
+}
+
+void text_str(struct raw_text *t, const char *s)
+{
+	text_strn(t, s, strlen(s));
+}
+
+void text_num(struct raw_text *t, int64_t v)
+{
+	char digits[24];
+	size_t n = sizeof digits;
+	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+
+	do
+		digits[--n] = (char)('0' + u % 10);
+	while (u /= 10);
+	if (v < 0)
+		digits[--n] = '-';
+	text_strn(t, digits + n, sizeof digits - n);
+}
+
+void text_hex(struct raw_text *t, uint64_t v)
+{
+	char digits[18];
+	size_t n = sizeof digits;
+
+	do
+		digits[--n] = "0123456789abcdef"[v & 15];
+	while (v >>= 4);
+	digits[--n] = 'x';
+	digits[--n] = '0';
+	text_strn(t, digits + n, sizeof digits - n);
+}

@@ -1,0 +1,273 @@
+/*
+ * The trace directory.
+ *
+ * One descriptor of it is kept, close-on-exec and high, where programs do not
+ * expect theirs. Programs that close everything, or dup2 over it, are survived: before
+ * each use the descriptor is compared with the directory's inode, and the
+ * absolute path is the way back.
+ */
+#include "preload/raw.h"
+#include "preload/record/stream.h"
+#include "preload/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define DIR_PATH_MAX 4096
+#define DIR_FD_WANTED 1000
+#define DIR_TRIES 100 /* names tried when one exists: exec keeps the pid */
+
+static char path[DIR_PATH_MAX];
+static int dir_fd = -1;
+static struct stat dir_stat;
+
+const char *rec_dir_path(void)
+{
+	return path;
+}
+
+int shim_fd_high(int fd)
+{
+	struct rlimit limit = { 0, 0 };
+	unsigned long want = DIR_FD_WANTED;
+
+	raw(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	if (want + 16 > limit.rlim_cur)
+		want = limit.rlim_cur > 32 ? limit.rlim_cur - 16 : 3;
+	long high = raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, want);
+
+	return (int)high;
+}
+
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !raw(SYS_fstat, fd, &st) && st.st_ino == dir_stat.st_ino &&
+	       st.st_dev == dir_stat.st_dev && (st.st_mode & S_IFMT) == S_IFDIR;
+}
+
+static int open_dir(void)
+{
+	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (raw_failed(fd))
+		return (int)fd;
+	if (!is_ours((int)fd)) {
+		raw(SYS_close, fd);
+		return -ENOENT;
+	}
+	return (int)fd;
+}
+
+int rec_dir_open(const char *name, int flags)
+{
+	int fd = dir_fd;
+	bool temporary = false;
+
+	if (!path[0])
+		return -ENOENT;
+	if (!is_ours(fd)) {
+		fd = open_dir();
+		if (fd < 0)
+			return fd;
+		temporary = true;
+	}
+	long file = raw(SYS_openat, fd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (temporary)
+		raw(SYS_close, fd);
+	return (int)file;
+}
+
+/* The program's name as a person would say it: the last part of argv[0]. */
+static void program_name(struct raw_text *t)
+{
+	char buf[256];
+	const char *name = buf;
+
+	if (raw_slurp("/proc/thread-self/cmdline", buf, sizeof buf) <= 0 &&
+	    raw_slurp("/proc/self/comm", buf, sizeof buf) <= 0)
+		buf[0] = 0;
+	for (const char *p = buf; *p; p++)
+		if (*p == '/' && p[1])
+			name = p + 1;
+	if (*name == '-')
+		name++;
+	size_t start = t->n;
+
+	for (; *name && *name != '\n' && t->n - start < 64; name++) {
+		char c = *name;
+
+		if (c <= ' ' || c == '/' || c == 127)
+			c = '_';
+		text_strn(t, &c, 1);
+	}
+	if (t->n == start)
+		text_str(t, "program");
+}
+
+static bool parent_path(struct raw_text *t)
+{
+	if (shim_opt.dir[0] != '/') {
+		long n = raw(SYS_getcwd, t->s, t->cap);
+
+		/* The count includes the NUL; an unreachable directory has no '/' in front. */
+		if (raw_failed(n) || t->s[0] != '/')
+			return false;
+		t->n = (size_t)n - 1;
+	}
+	if (shim_opt.dir[0]) {
+		if (t->n && t->s[t->n - 1] != '/')
+			text_str(t, "/");
+		text_str(t, shim_opt.dir);
+	}
+	if (!t->n || t->s[t->n - 1] != '/')
+		text_str(t, "/");
+	return t->n < t->cap - 128;
+}
+
+static long make(struct raw_text *t)
+{
+	size_t base = t->n;
+	long err = 0;
+
+	for (int i = 1; i <= DIR_TRIES; i++) {
+		t->n = base;
+		program_name(t);
+		text_str(t, ".");
+		text_num(t, (int64_t)shim.pid);
+		if (i > 1) {
+			text_str(t, ".");
+			text_num(t, i);
+		}
+		text_str(t, ".csched");
+		err = raw(SYS_mkdirat, AT_FDCWD, t->s, 0700);
+		if (err != -EEXIST)
+			break;
+	}
+	return err;
+}
+
+static const char *why(long err)
+{
+	switch (-err) {
+	case EACCES:
+	case EPERM: return "permission denied";
+	case EROFS: return "read-only file system";
+	case ENOENT: return "no such directory";
+	case ENOTDIR: return "not a directory";
+	case ENOSPC:
+	case EDQUOT: return "no space left";
+	case ENAMETOOLONG: return "name too long";
+	case EMFILE:
+	case ENFILE: return "no file descriptor left";
+	default: return "refused by the system";
+	}
+}
+
+static bool refuse(long err)
+{
+	TEXT(line, 512);
+
+	text_str(&line, "cannot make the trace directory ");
+	text_str(&line, path[0] ? path : "(no current directory)");
+	text_str(&line, ": ");
+	text_str(&line, why(err));
+	text_str(&line, "; the program runs on, not recorded");
+	shim_say(0, line.s);
+	path[0] = 0;
+	return false;
+}
+
+bool rec_dir_create(void)
+{
+	struct raw_text t = { path, 0, sizeof path };
+
+	path[0] = 0;
+	if (!parent_path(&t)) {
+		path[0] = 0;
+		return refuse(-ENOENT);
+	}
+	long err = make(&t);
+
+	if (err)
+		return refuse(err);
+	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (!raw_failed(fd))
+		err = raw(SYS_fstat, fd, &dir_stat);
+	if (raw_failed(fd) || err) {
+		raw(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+		return refuse(raw_failed(fd) ? fd : err);
+	}
+	int high = shim_fd_high((int)fd);
+
+	if (high >= 0)
+		raw(SYS_close, fd);
+	dir_fd = high >= 0 ? high : (int)fd;
+	return true;
+}
+
+void rec_dir_close(void)
+{
+	if (is_ours(dir_fd))
+		raw(SYS_close, dir_fd);
+	dir_fd = -1;
+}
+
+/* Only files of ours are in it: everything goes, then the directory. */
+static bool remove_entries(int fd)
+{
+	char buf[2048] __attribute__((aligned(8)));
+	bool any = false;
+
+	for (;;) {
+		long n = raw(SYS_getdents64, fd, buf, sizeof buf);
+
+		if (n <= 0)
+			return any;
+		for (long at = 0; at < n;) {
+			uint16_t len;
+			const char *name = buf + at + 19;
+
+			memcpy(&len, buf + at + 16, sizeof len);
+			if (name[0] != '.' && !raw(SYS_unlinkat, fd, name, 0))
+				any = true;
+			at += len;
+		}
+	}
+}
+
+/*
+ * Through the descriptor where it still stands: the program may have changed
+ * its root. It is read itself, because there may be no further descriptor.
+ */
+void rec_dir_remove(void)
+{
+	const char *name = path;
+	int fd = is_ours(dir_fd) ? dir_fd : open_dir();
+
+	if (!path[0] || fd < 0)
+		return;
+	/* Again until nothing is left: unlinking while reading may skip names. */
+	do
+		raw(SYS_lseek, fd, 0, 0);
+	while (remove_entries(fd));
+	for (const char *p = path; *p; p++)
+		if (*p == '/')
+			name = p + 1;
+	long parent = raw(SYS_openat, fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	raw(SYS_close, fd);
+	dir_fd = -1;
+	if (raw_failed(parent)) {
+		raw(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+	} else {
+		raw(SYS_unlinkat, parent, name, AT_REMOVEDIR);
+		raw(SYS_close, parent);
+	}
+	path[0] = 0;
+}

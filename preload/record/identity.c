@@ -1,0 +1,109 @@
+/*
+ * Who recorded what, where: TRC_KV records at the head of the process stream.
+ * Keys: csched, mode, program, args, cwd, pid, ppid, host, kernel, cpu, options,
+ * event_pc, tsc_start, mono_start, wall_start (nanoseconds), tsc_hz.
+ */
+#include "preload/raw.h"
+#include "preload/record/stream.h"
+#include "preload/shim.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+void rec_kv(const char *key, const char *value, size_t len)
+{
+	uint64_t saved;
+	size_t klen = strlen(key);
+	size_t size = sizeof(struct trc_kv) + klen + len;
+
+	rec_lock(&saved);
+	struct trc_kv *r = rec_begin(&rec_process, size);
+
+	if (r) {
+		r->key_len = (uint32_t)klen;
+		r->value_len = (uint32_t)len;
+		memcpy(r->data, key, klen);
+		memcpy(r->data + klen, value, len);
+		rec_commit(&rec_process, r, TRC_KV, 0, size);
+	}
+	rec_unlock(&saved);
+}
+
+void rec_kv_num(const char *key, uint64_t value)
+{
+	TEXT(t, 32);
+
+	text_num(&t, (int64_t)value);
+	rec_kv(key, t.s, t.n);
+}
+
+static void kv_str(const char *key, const char *value)
+{
+	rec_kv(key, value, strlen(value));
+}
+
+/* CPUID's brand string: 48 bytes from three leaves. */
+static void cpu_name(char name[49])
+{
+	uint32_t *w = (uint32_t *)name;
+
+	memset(name, 0, 49);
+	for (uint32_t leaf = 0; leaf < 3; leaf++, w += 4) {
+		uint32_t a = 0x80000002 + leaf, b, c = 0, d;
+
+		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		w[0] = a;
+		w[1] = b;
+		w[2] = c;
+		w[3] = d;
+	}
+}
+
+static uint64_t tsc_start, mono_start;
+
+/*
+ * The rate of the timestamp counter, from the two clocks read at the start and
+ * now: half a millisecond apart gives about 1 part in 10,000.
+ */
+void rec_identity_clock(void)
+{
+	uint64_t ns = raw_nsec(CLOCK_MONOTONIC) - mono_start;
+	uint64_t ticks = raw_tsc() - tsc_start;
+
+	if (ns)
+		rec_kv_num("tsc_hz", (uint64_t)((unsigned __int128)ticks * 1000000000ull / ns));
+}
+
+void rec_identity(const char *options)
+{
+	static char buf[32768];
+	static struct utsname uts;
+	uint64_t saved;
+
+	rec_lock(&saved);
+	mono_start = raw_nsec(CLOCK_MONOTONIC);
+	tsc_start = raw_tsc();
+	kv_str("csched", CSCHED_VERSION);
+	kv_str("mode", shim_opt.mode == SHIM_MODE_PATH ? "path" : "sync");
+	long n = raw(SYS_readlink, "/proc/thread-self/exe", buf, sizeof buf);
+
+	rec_kv("program", buf, n > 0 ? (size_t)n : 0);
+	n = raw_slurp("/proc/thread-self/cmdline", buf, sizeof buf);
+	rec_kv("args", buf, n > 0 ? (size_t)n : 0); /* each argument ends in a NUL */
+	n = raw(SYS_getcwd, buf, sizeof buf);
+	rec_kv("cwd", buf, n > 1 ? (size_t)n - 1 : 0);
+	rec_kv_num("pid", shim.pid);
+	rec_kv_num("ppid", (uint64_t)raw(SYS_getppid));
+	raw(SYS_uname, &uts);
+	kv_str("host", uts.nodename);
+	kv_str("kernel", uts.release);
+	cpu_name(buf);
+	kv_str("cpu", buf);
+	kv_str("options", options ? options : "");
+	rec_kv_num("event_pc", (uint64_t)shim_event);
+	rec_kv_num("tsc_start", tsc_start);
+	rec_kv_num("mono_start", mono_start);
+	rec_kv_num("wall_start", raw_nsec(CLOCK_REALTIME));
+	rec_unlock(&saved);
+}

@@ -1,0 +1,142 @@
+/*
+ * Streams of a trace: chunks of a file, written through shared mappings.
+ *
+ * A chunk is allocated on disk before it is mapped (fallocate), and the file
+ * size limit is consulted before that, so neither a full disk nor RLIMIT_FSIZE
+ * ever reaches the program as SIGBUS or SIGXFSZ: the stream goes dead instead
+ * (rec_begin returns NULL from then on) and shim_degrade() says so once.
+ *
+ * Writers of one stream: thread streams have one thread, and possibly its own
+ * signal handlers in the middle of it, which is safe: space is reserved with one
+ * instruction. The other streams are shared: hold rec_lock() around
+ * begin..commit.
+ */
+#ifndef CSCHED_PRELOAD_RECORD_STREAM_H
+#define CSCHED_PRELOAD_RECORD_STREAM_H
+
+#include "common/trace_format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REC_RETIRED 4
+
+struct rec_chunk_map {
+	struct trc_chunk *head; /* NULL: none */
+	size_t len;             /* mapped bytes, header included */
+	uint64_t offset;        /* in the file */
+	uint32_t used;          /* payload bytes, for retired chunks */
+	bool live;              /* emptied into the file and used again when it is full */
+};
+
+struct rec_stream {
+	uint8_t *pos; /* next free byte of a record stream */
+	uint8_t *end; /* first byte behind the payload; a guard page follows */
+	struct rec_chunk_map map;
+	uint16_t kind;     /* enum trc_stream */
+	bool dead;         /* no more room, or closed */
+	uint32_t thread;
+	uint32_t sequence; /* of the next chunk */
+	uint32_t open;     /* records begun and not committed: >1 only inside signal handlers */
+	uint64_t start;    /* payload bytes of all sealed chunks */
+	uint64_t file_end; /* where the next chunk goes */
+	uint64_t reserved; /* blocks are allocated up to here, when beyond file_end */
+	/* Left by a handler that interrupted a half-written record; sealed by rec_commit. */
+	struct rec_chunk_map retired[REC_RETIRED];
+};
+
+/* False (stream dead) when the first chunk cannot be made. */
+bool rec_open(struct rec_stream *s, enum trc_stream kind, uint32_t thread);
+
+/*
+ * Room for a record of `size` bytes (the struct plus what follows it; rounded
+ * up to 8 here), zeroed except that nothing is promised about bytes a killed
+ * writer left. NULL when the stream is dead. Fill in everything but `rec`.
+ */
+void *rec_begin_slow(struct rec_stream *s, size_t size);
+
+static inline void *rec_begin(struct rec_stream *s, size_t size)
+{
+	size = (size + 7) & ~(size_t)7;
+	if (__builtin_expect(s->dead, 0))
+		return NULL;
+	s->open++;
+	for (;;) {
+		uint8_t *at = *(uint8_t *volatile *)&s->pos;
+		uint8_t *next = at + size;
+
+		if (__builtin_expect(!at || next > s->end, 0))
+			return rec_begin_slow(s, size);
+		/* Not locked: only this thread's own handlers can come between. */
+		uint8_t *seen = at;
+		__asm__ volatile("cmpxchgq %2, %1"
+				 : "+a"(seen), "+m"(s->pos)
+				 : "r"(next)
+				 : "cc", "memory");
+		if (__builtin_expect(seen == at, 1))
+			return at;
+	}
+}
+
+void rec_settle(struct rec_stream *s);
+
+/* Publishes the record: type, flags and size in one store. `size` as given to rec_begin. */
+static inline void rec_commit(struct rec_stream *s, void *rec, unsigned type, unsigned flags,
+			      size_t size)
+{
+	uint64_t head = (uint64_t)((size + 7) & ~(size_t)7) << 32 |
+			(uint64_t)(flags & 0xffff) << 16 | (type & 0xffff);
+
+	__atomic_store_n((uint64_t *)rec, head, __ATOMIC_RELEASE);
+	if (__builtin_expect(--s->open == 0 && s->retired[0].head, 0))
+		rec_settle(s);
+}
+
+/* Seals the last chunk, gives its unused space back, unmaps. The stream is dead then. */
+void rec_close(struct rec_stream *s);
+
+/*
+ * Path streams: the translator writes the bytes itself. begin..end is payload,
+ * zeroed, followed by a PROT_NONE page (the guard) at `end`, page aligned.
+ * rec_path_next_chunk seals the current chunk with `used` payload bytes first.
+ * False: the stream is dead, nothing is mapped any more.
+ */
+bool rec_path_open(struct rec_stream *s, uint32_t thread, uint8_t **begin, uint8_t **end);
+bool rec_path_next_chunk(struct rec_stream *s, size_t used, uint8_t **begin, uint8_t **end);
+void rec_path_close(struct rec_stream *s, size_t used);
+
+/*
+ * The lock of the shared streams and of the thread table. All signals are
+ * blocked while it is held; `saved` keeps the mask. Not recursive.
+ */
+void rec_lock(uint64_t *saved);
+void rec_unlock(const uint64_t *saved);
+
+extern struct rec_stream rec_process; /* the process stream */
+
+/* The trace directory: make it, find it again, remove it with all its files. */
+bool rec_dir_create(void);
+const char *rec_dir_path(void); /* absolute; "" when there is none */
+void rec_dir_remove(void);
+void rec_dir_close(void); /* the descriptor only */
+/* A file of the trace, opened O_RDWR|O_CLOEXEC; negative errno. Caller closes. */
+int rec_dir_open(const char *name, int flags);
+
+/* After fork in the child: forget the parent's streams (unmap, never write). */
+void rec_forget(struct rec_stream *s);
+void rec_lock_reset(void);
+void rec_forget_total(void);
+
+/* Writes TRC_MODULE records for ELF mappings not written yet; tsc 0 at the start. */
+void rec_modules(uint64_t tsc);
+void rec_modules_forget(void);
+/* The TRC_KV records: who recorded what; the clock's rate once some time has passed. */
+void rec_identity(const char *options);
+void rec_identity_clock(void);
+void rec_kv(const char *key, const char *value, size_t len);
+void rec_kv_num(const char *key, uint64_t value);
+
+/* Bytes this process has allocated for its trace so far. */
+uint64_t rec_total(void);
+
+#endif

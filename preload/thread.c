@@ -1,0 +1,404 @@
+/*
+ * The table of threads.
+ *
+ * Slots hold living threads (and dead ones that nobody has joined yet); they are reused,
+ * never unmapped, so the deadlock search may read them without the lock. Numbers
+ * (struct shim_thread.index) are given out once, in order of creation.
+ */
+#include "preload/raw.h"
+#include "preload/shim.h"
+#include "preload/signals.h"
+#include "preload/watch.h"
+
+#include <errno.h>
+
+#define MAX_SLOTS 16384
+#define TID_HASH 4096
+
+static struct shim_thread *slots[MAX_SLOTS];
+static unsigned nslots;
+static struct shim_thread *by_tid[TID_HASH];
+
+/* Initial-exec: reading it never allocates. Not used in path mode. */
+static __thread struct shim_thread *self __attribute__((tls_model("initial-exec")));
+struct shim_thread *(*shim_self_hook)(void);
+
+unsigned shim_nslots(void)
+{
+	return __atomic_load_n(&nslots, __ATOMIC_ACQUIRE);
+}
+
+struct shim_thread *shim_slot(unsigned i)
+{
+	return slots[i];
+}
+
+static struct shim_thread *find_free(void)
+{
+	for (unsigned i = 0; i < nslots; i++)
+		if (slots[i]->life == SHIM_FREE)
+			return slots[i];
+	if (nslots == MAX_SLOTS)
+		return NULL;
+	/* One page or so per slot; streams are mapped when the thread comes to life. */
+	struct shim_thread *t = raw_alloc((sizeof *t + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
+
+	if (!t)
+		return NULL;
+	slots[nslots] = t;
+	__atomic_store_n(&nslots, nslots + 1, __ATOMIC_RELEASE);
+	return t;
+}
+
+/* "T0.2" + ".1"; an id that would not fit ends in '~' and the index is all that is unique. */
+static void make_id(struct shim_thread *t, const struct shim_thread *parent)
+{
+	struct raw_text id = { t->id, 0, sizeof t->id };
+
+	if (!parent) {
+		text_str(&id, "T0");
+		return;
+	}
+	text_str(&id, parent->id);
+	if (id.n && id.s[id.n - 1] == '~')
+		return;
+	if (id.n + 12 > id.cap) {
+		text_str(&id, "~");
+		return;
+	}
+	text_str(&id, ".");
+	text_num(&id, t->ordinal);
+}
+
+/* Under the lock. A clean slot with number and name, not yet alive. */
+static struct shim_thread *take_slot(struct shim_thread *parent)
+{
+	struct shim_thread *t = find_free();
+
+	if (!t)
+		return NULL;
+	void *alt_stack = t->alt_stack;
+
+	memset(t, 0, sizeof *t);
+	t->alt_stack = alt_stack;
+	t->index = shim.nthreads++;
+	t->parent = parent ? parent->index : t->index;
+	t->ordinal = parent ? ++parent->nchildren : 0;
+	make_id(t, parent);
+	t->rec.dead = t->path.dead = true;
+	return t;
+}
+
+static void write_thread(const struct shim_thread *t)
+{
+	struct trc_thread *r = rec_begin(&rec_process, sizeof *r);
+
+	if (!r)
+		return;
+	r->thread = t->index;
+	r->parent = t->parent;
+	r->ordinal = t->ordinal;
+	r->tid = t->tid;
+	r->tsc = raw_tsc();
+	r->pthread = t->pthread;
+	rec_commit(&rec_process, r, TRC_THREAD, 0, sizeof *r);
+}
+
+/* Under the lock. */
+static void has_tid(struct shim_thread *t, uint32_t tid)
+{
+	t->tid = tid;
+	by_tid[tid % TID_HASH] = t;
+	write_thread(t);
+}
+
+/* Under the lock. tid 0: not known yet, see shim_thread_tid(). */
+static void come_alive(struct shim_thread *t, uint32_t tid)
+{
+	t->life = SHIM_LIVE;
+	__atomic_add_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
+	if (tid)
+		has_tid(t, tid);
+	rec_open(&t->rec, TRC_STREAM_THREAD, t->index);
+}
+
+static bool is_dead(uint32_t tid)
+{
+	return raw(SYS_tgkill, shim.pid, tid, 0) == -ESRCH;
+}
+
+/* Under the lock: threads that said good-bye and have left the kernel by now. */
+static void reap(void)
+{
+	for (unsigned i = 0; i < nslots; i++)
+		if (slots[i]->life == SHIM_EXITING && is_dead(slots[i]->tid))
+			shim_thread_exit(slots[i]);
+}
+
+struct shim_thread *shim_thread_reserve(struct shim_thread *parent, uint64_t key)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	reap();
+	struct shim_thread *t = take_slot(parent);
+
+	if (t) {
+		t->life = SHIM_RESERVED;
+		t->key = key;
+		t->hidden_mask = parent->hidden_mask;
+		parent->pending = t;
+		parent->pending_index = t->index;
+	}
+	rec_unlock(&saved);
+	if (!t)
+		shim_degrade("more threads than the shim can follow; some are not recorded");
+	return t;
+}
+
+/* pthread_create failed: as if it had never been tried. */
+void shim_thread_unreserve(struct shim_thread *t)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	if (t->life == SHIM_RESERVED) {
+		struct shim_thread *parent = shim_thread_at(t->parent);
+
+		if (parent && parent->nchildren == t->ordinal)
+			parent->nchildren--;
+		if (shim.nthreads == t->index + 1)
+			shim.nthreads--;
+		t->life = SHIM_FREE;
+	}
+	rec_unlock(&saved);
+}
+
+/* Sync mode: the new thread itself picks up its reservation. */
+struct shim_thread *shim_thread_claim(uint64_t key, uint64_t pthread)
+{
+	struct shim_thread *t = NULL;
+	uint64_t saved;
+
+	rec_lock(&saved);
+	for (unsigned i = nslots; i-- > 0 && !t;)
+		if (slots[i]->life == SHIM_RESERVED && slots[i]->key == key)
+			t = slots[i];
+	if (t) {
+		t->pthread = pthread;
+		come_alive(t, (uint32_t)raw(SYS_gettid));
+		self = t;
+	}
+	rec_unlock(&saved);
+	if (t)
+		signals_thread_start(t);
+	return t;
+}
+
+struct shim_thread *shim_thread_new(struct shim_thread *parent, uint32_t tid)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	reap();
+	struct shim_thread *t = parent ? parent->pending : NULL;
+
+	if (t && t->life == SHIM_RESERVED)
+		parent->pending = NULL;
+	else
+		t = take_slot(parent);
+	if (t)
+		come_alive(t, tid);
+	rec_unlock(&saved);
+	if (!t)
+		shim_degrade("more threads than the shim can follow; some are not recorded");
+	return t;
+}
+
+void shim_thread_tid(struct shim_thread *t, uint32_t tid)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	has_tid(t, tid);
+	rec_unlock(&saved);
+}
+
+/* pthread_self() as libc computes it: the thread control block points to itself. */
+static uint64_t own_pthread(void)
+{
+	uint64_t tcb;
+
+	__asm__("movq %%fs:16, %0" : "=r"(tcb));
+	return tcb;
+}
+
+/* A thread that nobody saw being made (raw clone, or made inside libc): a child of T0. */
+static struct shim_thread *adopt(void)
+{
+	struct shim_thread *main_thread = shim_thread_at(0);
+
+	self = shim_thread_new(main_thread, (uint32_t)raw(SYS_gettid));
+	if (self && main_thread)
+		shim_note(false, "a thread was made without pthread_create: a child of T0");
+	if (self) {
+		self->pthread = own_pthread();
+		signals_thread_start(self);
+	}
+	return self;
+}
+
+struct shim_thread *shim_self_known(void)
+{
+	/* A helper has the thread-locals and %gs of whoever started it. */
+	if (watch_is_helper())
+		return NULL;
+	return shim_self_hook ? shim_self_hook() : self;
+}
+
+struct shim_thread *shim_self(void)
+{
+	if (shim_self_hook)
+		return shim_self_hook();
+	if (__builtin_expect(self != NULL, 1))
+		return self;
+	return adopt();
+}
+
+void shim_thread_leaving(struct shim_thread *t)
+{
+	if (t->life != SHIM_LIVE)
+		return;
+	t->life = SHIM_EXITING;
+	__atomic_sub_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
+}
+
+void shim_thread_exit(struct shim_thread *t)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	shim_thread_leaving(t);
+	if (t->life == SHIM_EXITING) {
+		rec_close(&t->rec);
+		if (by_tid[t->tid % TID_HASH] == t)
+			by_tid[t->tid % TID_HASH] = NULL;
+		signals_thread_end(t);
+		t->life = t->detached ? SHIM_FREE : SHIM_GONE;
+	}
+	rec_unlock(&saved);
+}
+
+void shim_thread_settled(struct shim_thread *t)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	t->detached = true;
+	if (t->life == SHIM_GONE)
+		t->life = SHIM_FREE;
+	rec_unlock(&saved);
+}
+
+struct shim_thread *shim_thread_at(uint32_t index)
+{
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++)
+		if (slots[i]->index == index && slots[i]->life != SHIM_FREE)
+			return slots[i];
+	return NULL;
+}
+
+struct shim_thread *shim_thread_by_tid(uint32_t tid)
+{
+	struct shim_thread *t = by_tid[tid % TID_HASH];
+
+	if (t && t->tid == tid)
+		return t;
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++)
+		if (slots[i]->tid == tid && slots[i]->life != SHIM_FREE)
+			return slots[i];
+	return NULL;
+}
+
+uint64_t shim_all_events(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++)
+		sum += __atomic_load_n(&slots[i]->nevents, __ATOMIC_SEQ_CST) + slots[i]->index;
+	return sum;
+}
+
+/* The youngest: libc reuses the values of threads that are gone. */
+struct shim_thread *shim_thread_by_pthread(uint64_t pthread)
+{
+	struct shim_thread *found = NULL;
+
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
+		struct shim_thread *t = slots[i];
+
+		if (t->pthread == pthread && t->life != SHIM_FREE &&
+		    (!found || t->index > found->index))
+			found = t;
+	}
+	return found;
+}
+
+void shim_thread_name(struct shim_thread *t, const char *name, size_t len)
+{
+	size_t size = sizeof(struct trc_thread_name) + len;
+	uint64_t saved;
+
+	rec_lock(&saved);
+	struct trc_thread_name *r = rec_begin(&rec_process, size);
+
+	if (r) {
+		r->thread = t->index;
+		r->name_len = (uint32_t)len;
+		memcpy(r->name, name, len);
+		rec_commit(&rec_process, r, TRC_THREAD_NAME, 0, size);
+	}
+	rec_unlock(&saved);
+}
+
+/* Nobody but the caller is left. The parent's files must not be written to any more. */
+void shim_threads_forget(void)
+{
+	struct shim_thread *me = shim_self_known();
+
+	shim.nthreads = shim.nlive = shim.nblocked = 0;
+	for (unsigned i = 0; i < nslots; i++) {
+		struct shim_thread *t = slots[i];
+
+		if (t->life != SHIM_FREE) {
+			rec_forget(&t->rec);
+			rec_forget(&t->path);
+		}
+		t->life = t == me ? SHIM_RESERVED : SHIM_FREE;
+	}
+	memset(by_tid, 0, sizeof by_tid);
+}
+
+bool shim_threads_main(void)
+{
+	struct shim_thread *me = shim_self_known();
+	uint64_t saved;
+
+	rec_lock(&saved);
+	shim.nthreads = shim.nlive = shim.nblocked = 0;
+	if (me) {
+		me->index = me->parent = shim.nthreads++;
+		me->ordinal = me->nchildren = me->blocked_op = 0;
+		me->nevents = 0;
+		me->pending = NULL;
+		make_id(me, NULL);
+	} else {
+		me = self = take_slot(NULL);
+	}
+	if (me) {
+		me->pthread = own_pthread();
+		come_alive(me, (uint32_t)raw(SYS_gettid));
+	}
+	rec_unlock(&saved);
+	return me != NULL;
+}

@@ -1,0 +1,48 @@
+/* One fragment in the making; shared by fragment.c and order.c. */
+#ifndef CSCHED_TRANSLATE_BUILD_H
+#define CSCHED_TRANSLATE_BUILD_H
+
+#include "preload/translate/emit.h"
+
+struct build {
+	struct tr_region *region;
+	struct tr_frag *frag;
+	uint32_t frag_index;
+	uint64_t pc;          /* of the instruction at hand */
+	uint64_t last_pc;
+	uint64_t next;        /* fall-through, 0 none */
+	unsigned ninsns, nsides, nitems, nfollowed;
+	unsigned loop_insns, loop_sides; /* of one round, see follow_loop() */
+	uint32_t passed_taken; /* as in struct trc_fragment */
+	bool in_slot;         /* the operand of the instruction at hand is in ctx, see value_emit() */
+	bool ticket;          /* the instruction at hand takes one */
+	bool goes_round;      /* the instruction at hand is a branch that is followed */
+	bool vec15_in;        /* the application's xmm15 is in the register right now */
+	struct trc_side sides[TR_MAX_SIDES];
+	struct trc_item items[TR_MAX_ITEMS];
+	uint16_t lens[TR_MAX_INSNS + 1]; /* emitted bytes per instruction, and enum tr_len_flag */
+};
+
+/* order.c: an instruction that takes a ticket; the parts around it. */
+bool order_possible(const struct insn *in);
+void order_emit(struct build *b, const struct insn *in);
+void order_begin(struct build *b, const struct insn *in);
+/* The same where the flags are still wanted, whatever the instruction does to them. */
+void order_begin_keeping(struct build *b, const struct insn *in);
+void order_end(struct build *b);
+/* libc.c: what is noted of an access in libc's synchronisation; flags of hooks.h */
+unsigned libc_wishes(uint64_t pc, const struct insn *in);
+/* callout.c */
+void callout_emit(struct build *b, uint32_t id, bool after);
+/* ordered: with a ticket, which comes first. False: not a load that can be logged. */
+bool value_emit(struct build *b, const struct insn *in, unsigned size, bool ordered);
+/* The operand into gs:[slot], and what it was onto the path. */
+void value_log(struct build *b, const struct insn *in, unsigned size, bool ordered, uint32_t slot);
+/* The instruction with gs:[slot] in place of its memory operand. */
+void value_copy(const struct insn *in, const uint8_t *code, uint32_t slot);
+/* split.c */
+bool split_possible(const struct insn *in);
+/* id: of a callout between the halves; UINT32_MAX none */
+void split_emit(struct build *b, const struct insn *in, uint32_t id);
+
+#endif

@@ -1,0 +1,278 @@
+/* Memory of the translator: the low area, cache regions, and what is ours. */
+#include "preload/translate/emit.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+
+#define REGION_SIZE (64ull << 20)
+#define REGION_MAX 64
+#define REGION_REACH 0x60000000ull /* a region serves code this far away */
+#define REGION_FRAGS (1u << 20)
+#define OWN_MAX 8192
+#define POPULATE_STEP (64u << 10)
+#define POPULATE_AHEAD (4u << 10)
+
+struct tr_machine tr_machine;
+struct tr_state tr;
+
+static struct tr_region regions[REGION_MAX];
+static unsigned nregions;
+static uint32_t lock_word; /* 0 free, 1 held, 2 held and waited for */
+
+void tr_lock(void)
+{
+	uint32_t was = 0;
+
+	if (__atomic_compare_exchange_n(&lock_word, &was, 1, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(&lock_word, 2, __ATOMIC_ACQUIRE))
+		raw(SYS_futex, &lock_word, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+void tr_unlock(void)
+{
+	if (__atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) == 2)
+		raw(SYS_futex, &lock_word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* In a forked child: whoever held the lock is not here. */
+void tr_lock_reset(void);
+void tr_lock_reset(void)
+{
+	lock_word = 0;
+}
+
+/* ---- what is ours: left out of snapshots, defended against munmap ---- */
+
+static struct {
+	uint64_t start, end;
+} own[OWN_MAX];
+static uint32_t nown;
+
+static void own_add(uint64_t start, size_t len)
+{
+	uint32_t i = __atomic_fetch_add(&nown, 1, __ATOMIC_RELAXED);
+
+	if (i >= OWN_MAX)
+		return;
+	own[i].end = start + ((len + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
+	own[i].start = start;
+}
+
+/* Memory of the shim's that was not allocated here. */
+void tr_own(void *p, size_t len);
+void tr_own(void *p, size_t len)
+{
+	own_add((uint64_t)p, len);
+}
+
+static unsigned own_count(void)
+{
+	uint32_t n = __atomic_load_n(&nown, __ATOMIC_RELAXED);
+
+	return n < OWN_MAX ? n : OWN_MAX;
+}
+
+bool tr_owns(uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < own_count(); i++)
+		if (own[i].start < end && start < own[i].end)
+			return true;
+	return false;
+}
+
+uint64_t tr_owned_next(uint64_t address, uint64_t *end)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < own_count(); i++)
+		if (own[i].end > address && own[i].start < best) {
+			best = own[i].start;
+			*end = own[i].end;
+		}
+	return best;
+}
+
+void *tr_alloc(size_t len)
+{
+	void *p = raw_map(len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p)
+		own_add((uint64_t)p, len);
+	return p;
+}
+
+void *tr_alloc_at(uint64_t address, size_t len, int prot)
+{
+	long p = raw(SYS_mmap, address, len, prot,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (raw_failed(p))
+		return NULL;
+	if ((uint64_t)p != address) { /* old kernels take the address as a hint */
+		raw(SYS_munmap, p, len);
+		return NULL;
+	}
+	own_add(address, len);
+	return (void *)p;
+}
+
+/* Pages about to be used, in one call instead of a fault each; errors do not matter. */
+void tr_populate(void *p, size_t len)
+{
+	raw(SYS_madvise, p, len, 23 /* MADV_POPULATE_WRITE */);
+}
+
+/* Keeps *ready ahead of `used`, a step at a time. */
+void tr_stay_ahead(uint8_t **ready, const uint8_t *used, const uint8_t *end)
+{
+	if (used + POPULATE_AHEAD < *ready || *ready + POPULATE_STEP > end)
+		return;
+	tr_populate(*ready, POPULATE_STEP);
+	*ready += POPULATE_STEP;
+}
+
+/* ---- regions ---- */
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static bool roomy(const struct tr_region *r)
+{
+	return r->hot + 65536 < r->hot_end && r->cold + 65536 < r->end &&
+	       r->nfrags + 16 < REGION_FRAGS;
+}
+
+static struct tr_region *region_at(uint64_t address)
+{
+	if (nregions == REGION_MAX)
+		return NULL;
+	uint8_t *p = tr_alloc_at(address, REGION_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	if (!p)
+		return NULL;
+	uint32_t *frags = tr_alloc(REGION_FRAGS * sizeof(uint32_t));
+	if (!frags)
+		return NULL;
+	struct tr_region *r = &regions[nregions];
+
+	r->base = r->hot = r->hot_ready = p;
+	r->hot_end = r->cold = r->cold_ready = p + REGION_SIZE / 4 * 3;
+	r->end = p + REGION_SIZE;
+	r->frags = frags;
+	__atomic_store_n(&nregions, nregions + 1, __ATOMIC_RELEASE);
+	return r;
+}
+
+/*
+ * Below the code first: above it lies the heap of the main program. Far
+ * enough away to leave room for what the program itself will map nearby.
+ */
+struct tr_region *tr_region_for(uint64_t pc)
+{
+	for (unsigned i = nregions; i-- > 0;)
+		if (distance((uint64_t)regions[i].base, pc) < REGION_REACH && roomy(&regions[i]))
+			return &regions[i];
+	uint64_t at = pc & ~0x1fffffull;
+
+	for (uint64_t d = 0x18000000; d < REGION_REACH - REGION_SIZE; d += 0x4000000) {
+		struct tr_region *r = NULL;
+
+		if (at > d + 0x1000000)
+			r = region_at(at - d);
+		if (!r)
+			r = region_at(at + d);
+		if (r)
+			return r;
+	}
+	return NULL;
+}
+
+bool tr_in_cache(uint64_t p)
+{
+	unsigned n = __atomic_load_n(&nregions, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < n; i++)
+		if (p - (uint64_t)regions[i].base < REGION_SIZE)
+			return true;
+	return false;
+}
+
+/* Lock-free: called from signal handlers. Bodies rise with their place in frags[]. */
+struct tr_frag *tr_frag_of(uint64_t p)
+{
+	unsigned n = __atomic_load_n(&nregions, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tr_region *r = &regions[i];
+
+		if (p - (uint64_t)r->base >= REGION_SIZE)
+			continue;
+		uint32_t lo = 0, hi = __atomic_load_n(&r->nfrags, __ATOMIC_ACQUIRE);
+		while (lo < hi) {
+			uint32_t mid = (lo + hi) / 2;
+
+			if ((uint64_t)tr_frag_at(r->frags[mid])->body <= p)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		if (!lo)
+			return NULL;
+		struct tr_frag *f = tr_frag_at(r->frags[lo - 1]);
+		return p < (uint64_t)f->body + f->len ? f : NULL;
+	}
+	return NULL;
+}
+
+/* Only one thread is left and it is not in the cache: the space can be used again. */
+void tr_regions_reset(void);
+void tr_regions_reset(void)
+{
+	for (unsigned i = 0; i < nregions; i++) {
+		regions[i].hot = regions[i].base;
+		regions[i].cold = regions[i].hot_end;
+		__atomic_store_n(&regions[i].nfrags, 0, __ATOMIC_RELEASE);
+	}
+}
+
+static bool low_area(void)
+{
+	/* High in the first 2 GB: programs linked at 4 MB grow their heap upwards. */
+	static const uint32_t places[] = { 0x78000000, 0x70000000, 0x68000000, 0x60000000,
+					   0x50000000, 0x40000000, 0x30000000, 0x20000000 };
+
+	for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++)
+		if (tr_alloc_at(places[i], LOW_SIZE, PROT_READ | PROT_WRITE)) {
+			tr_low = places[i];
+			return true;
+		}
+	return false;
+}
+
+bool tr_cache_init(void)
+{
+	if (!low_area())
+		return false;
+	uint64_t *pointers = (uint64_t *)(uint64_t)(tr_low + LOW_POINTERS);
+	uint64_t *addends = (uint64_t *)(uint64_t)(tr_low + LOW_ADDENDS);
+	uint64_t *table = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT);
+
+	pointers[LOW_P_DIRECT] = (uint64_t)tr_enter_direct;
+	pointers[LOW_P_SIDE] = (uint64_t)tr_enter_side;
+	pointers[LOW_P_INDIRECT] = (uint64_t)tr_enter_indirect;
+	pointers[LOW_P_SPECIAL] = (uint64_t)tr_enter_special;
+	pointers[LOW_P_CALLOUT] = (uint64_t)tr_enter_callout;
+	pointers[LOW_P_SPIN] = (uint64_t)tr_shard_spin;
+	pointers[LOW_P_EVENT] = (uint64_t)tr_enter_event;
+	for (unsigned i = 0; i <= 64; i++)
+		addends[2 * i] = i;
+	*(uint64_t *)(uint64_t)(tr_low + LOW_SHARD_MASK) = 0x3ffc0;
+	tr_populate(table, TR_INDIRECT_SIZE * sizeof *table);
+	for (unsigned i = 0; i < TR_INDIRECT_SIZE; i++)
+		table[i] = (uint64_t)tr_enter_indirect;
+	return true;
+}

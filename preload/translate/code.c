@@ -1,0 +1,167 @@
+/*
+ * Executable ranges of the application: from /proc/self/maps at the start,
+ * then kept up to date from the program's own mmap, munmap and mprotect calls.
+ * The file is read again only when a pc lies in no known range.
+ */
+#include "preload/translate/translate.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define CODE_MAX 2048
+#define PAGE_BITS 16 /* translated pages: a small hash set, never wrong to say yes */
+
+static struct tr_code ranges[CODE_MAX];
+static unsigned nranges, last;
+static uint8_t used[1 << PAGE_BITS];
+
+void tr_code_forget(void)
+{
+	memset(used, 0, sizeof used);
+}
+
+static unsigned page_slot(uint64_t page)
+{
+	return (unsigned)((page ^ page >> 13) & ((1 << PAGE_BITS) - 1));
+}
+
+void tr_code_used(uint64_t pc)
+{
+	used[page_slot(pc >> 12)] = 1;
+}
+
+bool tr_code_is_used(uint64_t start, uint64_t end)
+{
+	if (end - start > 1ull << 30)
+		return true;
+	for (uint64_t page = start >> 12; page < (end + 4095) >> 12; page++)
+		if (used[page_slot(page)])
+			return true;
+	return false;
+}
+
+static uint64_t hex(const char **p)
+{
+	uint64_t v = 0;
+
+	for (;; (*p)++) {
+		char ch = **p;
+
+		if (ch >= '0' && ch <= '9')
+			v = v << 4 | (uint64_t)(ch - '0');
+		else if (ch >= 'a' && ch <= 'f')
+			v = v << 4 | (uint64_t)(ch - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+/* "start-end perm offset dev inode   path" */
+static void line(const char *p)
+{
+	struct tr_code r = { 0 };
+	bool exec;
+
+	r.start = hex(&p);
+	p++;
+	r.end = hex(&p);
+	p++;
+	exec = p[2] == 'x';
+	r.writable = p[1] == 'w';
+	p += 5;
+	hex(&p);
+	p++;
+	hex(&p);
+	p++;
+	hex(&p);
+	p++;
+	r.anonymous = *p == '0' && p[1] == ' ';
+	if (!exec || nranges == CODE_MAX || tr_owns(r.start, r.end) ||
+	    r.start >= 0xffffffffff000000ull)
+		return;
+	ranges[nranges++] = r;
+}
+
+bool tr_code_refresh(void)
+{
+	static char buf[8192];
+	size_t have = 0;
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (raw_failed(fd))
+		return false;
+	nranges = last = 0;
+	for (;;) {
+		long n = raw(SYS_read, fd, buf + have, sizeof buf - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		size_t at = 0;
+		for (size_t i = 0; i < have; i++)
+			if (buf[i] == '\n') {
+				buf[i] = 0;
+				line(buf + at);
+				at = i + 1;
+			}
+		memmove(buf, buf + at, have - at);
+		have -= at;
+		if (have == sizeof buf - 1)
+			have = 0;
+	}
+	raw(SYS_close, fd);
+	return true;
+}
+
+static const struct tr_code *search(uint64_t pc)
+{
+	if (last < nranges && pc - ranges[last].start < ranges[last].end - ranges[last].start)
+		return &ranges[last];
+	for (unsigned i = 0; i < nranges; i++)
+		if (pc >= ranges[i].start && pc < ranges[i].end) {
+			last = i;
+			return &ranges[i];
+		}
+	return NULL;
+}
+
+const struct tr_code *tr_code_at(uint64_t pc)
+{
+	const struct tr_code *r = search(pc);
+
+	if (!r) {
+		tr_code_refresh();
+		r = search(pc);
+	}
+	return r;
+}
+
+void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
+{
+	unsigned n = nranges, keep = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct tr_code r = ranges[i];
+
+		if (r.start >= end || start >= r.end) {
+			ranges[keep++] = r;
+			continue;
+		}
+		if (r.start < start) {
+			ranges[keep] = r;
+			ranges[keep++].end = start;
+		}
+		/* The part above is lost here and found again by tr_code_at(). */
+	}
+	nranges = keep;
+	last = 0;
+	if ((prot & PROT_EXEC) && nranges < CODE_MAX && start < end)
+		ranges[nranges++] =
+			(struct tr_code){ start, end, !!(prot & PROT_WRITE), anonymous };
+}
+
+size_t tr_code_avail(uint64_t pc)
+{
+	const struct tr_code *r = search(pc);
+
+	return r ? (size_t)tr_min(15, r->end - pc) : 0;
+}

@@ -1,0 +1,143 @@
+/* The dispatcher: translated code was left, see why, and say where to go on. */
+#include "preload/translate/hooks.h"
+
+void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after);
+
+/* The generation this thread lives in from here on; see tr_settled(). */
+void tr_note_generation(struct tr_ctx *c)
+{
+	uint64_t now = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(c->generation == now, 1))
+		return;
+	struct rec_stream *s = &c->thread->rec;
+	struct trc_generation *r = rec_begin(s, sizeof *r);
+
+	if (r) {
+		r->generation = now;
+		r->path_pos = tr_pos(c);
+		rec_commit(s, r, TRC_GENERATION, 0, sizeof *r);
+	}
+	__atomic_store_n(&c->generation, now, __ATOMIC_RELEASE);
+}
+
+/* The fragment at pc, or NULL after arranging for the fault or for native execution. */
+static struct tr_frag *find(struct tr_ctx *c, uint64_t pc)
+{
+	struct tr_frag *f;
+	enum tr_found found = tr_find(pc, &f);
+
+	c->pc = pc;
+	if (found == TR_FOUND)
+		return f;
+	if (found == TR_UNMAPPED) {
+		c->fault = (struct tr_siginfo){ .signo = 11, .code = 1, .address = pc };
+		c->pending = 1;
+	} else {
+		tr_detach(c, "code that cannot be translated (writable, or unknown instruction)");
+	}
+	return NULL;
+}
+
+static void direct(struct tr_ctx *c)
+{
+	struct tr_exit x = *tr_exit_at((uint32_t)c->exit);
+
+	tr_note_generation(c);
+	struct tr_frag *f = find(c, x.target);
+
+	if (!f)
+		return;
+	tr_link_direct(tr_exit_at((uint32_t)c->exit), f);
+	c->resume = (uint64_t)f->body;
+}
+
+static void side(struct tr_ctx *c)
+{
+	struct tr_exit x = *tr_exit_at((uint32_t)c->exit);
+
+	tr_path_byte(c, x.index + 1u);
+	tr_note_generation(c);
+	struct tr_frag *f = find(c, x.target);
+	if (!f)
+		return;
+	tr_link_side(tr_exit_at((uint32_t)c->exit), f);
+	c->resume = (uint64_t)f->body;
+}
+
+static void indirect(struct tr_ctx *c)
+{
+	struct tr_frag *f = find(c, c->pc);
+
+	/* The fragment that is left still belongs to the old generation, and so does its target. */
+	tr_path_target(c, f ? f->id : 0);
+	tr_note_generation(c);
+	if (!f)
+		return;
+	tr_publish(f);
+	c->resume = (uint64_t)f->body;
+}
+
+/* Goes on at c->pc, wherever that came from. */
+void tr_go_on(struct tr_ctx *c)
+{
+	if (tr.detached)
+		tr_leave(c);
+	tr_lock();
+	tr_note_generation(c);
+	struct tr_frag *f = find(c, c->pc);
+	tr_unlock();
+	if (f)
+		c->resume = (uint64_t)f->body;
+	else if (tr.detached)
+		tr_leave(c);
+}
+
+static void special(struct tr_ctx *c)
+{
+	uint32_t id = (uint32_t)c->exit;
+	struct tr_exit x = *tr_exit_at(id);
+	uint64_t generation = tr.generation, next = x.target;
+
+	tr_note_generation(c);
+	c->pc = x.pc;
+	if (x.kind == TRC_FRAG_SYSCALL)
+		next = tr_syscall(c, x.pc, x.target);
+	else
+		tr_nondet(c, x.pc);
+	c->pc = next;
+	tr_note_generation(c);
+	if (next == x.target && x.body && generation == tr.generation && !tr.detached) {
+		c->resume = (uint64_t)x.body;
+		return;
+	}
+	tr_go_on(c);
+	tr_lock();
+	if (next == x.target && generation == tr.generation && !c->pending && tr_settled())
+		tr_exit_at(id)->body = (uint8_t *)c->resume;
+	tr_unlock();
+}
+
+/* Called by entry.S on the native stack; returns to tr_resume. */
+void tr_dispatch(struct tr_ctx *c)
+{
+	c->call_pc = 0;
+	if (c->kind == ENTRY_SPECIAL) {
+		special(c);
+		return;
+	}
+	if (c->kind == ENTRY_START) {
+		tr_go_on(c);
+		return;
+	}
+	tr_lock();
+	if (c->kind == ENTRY_DIRECT)
+		direct(c);
+	else if (c->kind == ENTRY_SIDE)
+		side(c);
+	else
+		indirect(c);
+	tr_unlock();
+	if (tr.detached)
+		tr_leave(c);
+}

@@ -1,0 +1,306 @@
+/* See emit.h. */
+#include "preload/translate/emit.h"
+
+uint32_t tr_low;
+uint8_t *tr_at;
+
+static void modrm_abs(int reg, uint32_t address)
+{
+	e8(0x04 | (reg & 7) << 3);
+	e8(0x25);
+	e32(address);
+}
+
+/* gs prefix, REX.W, opcode, modrm, sib, offset: nine bytes in two stores */
+static void gs_move(unsigned opcode, int reg, unsigned offset)
+{
+	e32(0x65 | (0x48u | (uint32_t)(reg >> 3) << 2) << 8 | opcode << 16 |
+	    (0x04u | (uint32_t)(reg & 7) << 3) << 24);
+	e8(0x25);
+	e32(offset);
+}
+
+void emit_gs_load(int reg, unsigned offset)
+{
+	gs_move(0x8b, reg, offset);
+}
+
+void emit_gs_store(unsigned offset, int reg)
+{
+	gs_move(0x89, reg, offset);
+}
+
+void emit_gs_zero(unsigned offset)
+{
+	e8(0x65);
+	e8(0x48);
+	e8(0xc7);
+	modrm_abs(0, offset);
+	e32(0);
+}
+
+void emit_jump_pointer(enum low_pointer p)
+{
+	e8(0xff);
+	modrm_abs(4, tr_low + LOW_POINTERS + 8 * p);
+}
+
+void emit_jump_to(const uint8_t *to)
+{
+	e8(0xe9);
+	e32((uint32_t)(to - (tr_at + 4)));
+}
+
+void emit_align_rel32(unsigned before)
+{
+	while ((((uint64_t)tr_at + before) & 63) > 60)
+		e8(0x90);
+}
+
+/* VEX where there is AVX: mixing both costs a state transition on some processors. */
+void emit_ptr_get(int reg)
+{
+	if (tr_machine.avx) {
+		e8(0xc4);
+		e8(0x41 | (reg > 7 ? 0 : 0x20));
+		e8(0xf9);
+	} else {
+		e8(0x66);
+		e8(0x4c | reg >> 3);
+		e8(0x0f);
+	}
+	e8(0x7e);
+	e8(0xf8 | (reg & 7));
+}
+
+void emit_ptr_add(unsigned n)
+{
+	if (tr_machine.avx) {
+		e8(0xc5);
+		e8(0x01);
+	} else {
+		e8(0x66);
+		e8(0x44);
+		e8(0x0f);
+	}
+	e8(0xd4);
+	modrm_abs(7, tr_low + LOW_ADDENDS + 16 * n);
+}
+
+enum vec15_move { PTR_STORE, PTR_LOAD, VEC_LOAD, VEC_STORE };
+
+static void vec15_move(enum vec15_move m)
+{
+	bool wide = m == VEC_LOAD || m == VEC_STORE;
+	static const uint8_t opcode[] = { 0xd6, 0x7e, 0x6f, 0x7f };
+	static const uint8_t prefix[] = { 0x66, 0xf3, 0xf3, 0xf3 };
+
+	e8(0x65);
+	if (wide && tr_machine.avx512) { /* vmovdqu64 zmm15 */
+		e8(0x62);
+		e8(0x71);
+		e8(0xfe);
+		e8(0x48);
+		e8(opcode[m]);
+		modrm_abs(7, CTX_VEC15);
+		return;
+	}
+	if (tr_machine.avx) {
+		e8(0xc5);
+		e8(0x78 | (wide ? 4 : 0) | (prefix[m] == 0x66 ? 1 : 2));
+	} else {
+		e8(prefix[m]);
+		e8(0x44);
+		e8(0x0f);
+	}
+	e8(opcode[m]);
+	modrm_abs(7, wide ? CTX_VEC15 : CTX_PTR);
+}
+
+void emit_vec15_in(void)
+{
+	vec15_move(PTR_STORE);
+	vec15_move(VEC_LOAD);
+}
+
+void emit_vec15_out(void)
+{
+	vec15_move(VEC_STORE);
+	vec15_move(PTR_LOAD);
+}
+
+/*
+ * For xsave and kin, which show whether the upper halves are in use: a 256-bit
+ * load would say so even of zeros. Without flags: jrcxz.
+ */
+void emit_vec15_in_exact(void)
+{
+	vec15_move(PTR_STORE);
+	if (!tr_machine.avx) {
+		vec15_move(VEC_LOAD);
+		return;
+	}
+	uint8_t *next[2], *wide[2], *done;
+
+	emit_gs_store(CTX_RCX, REG_RCX_);
+	for (int i = 0; i < 2; i++) {
+		emit_gs_load(REG_RCX_, CTX_VEC15 + 16 + 8 * (unsigned)i);
+		e8(0xe3), next[i] = tr_at++; /* jrcxz: this half is zero */
+		e8(0xeb), wide[i] = tr_at++;
+		*next[i] = (uint8_t)(tr_at - (next[i] + 1));
+	}
+	emit_gs_load(REG_RCX_, CTX_RCX);
+	e8(0x65), e8(0xc5), e8(0x7a), e8(0x6f); /* vmovdqu xmm15, gs:[vec15] */
+	modrm_abs(7, CTX_VEC15);
+	e8(0xeb), done = tr_at++;
+	for (int i = 0; i < 2; i++)
+		*wide[i] = (uint8_t)(tr_at - (wide[i] + 1));
+	emit_gs_load(REG_RCX_, CTX_RCX);
+	vec15_move(VEC_LOAD);
+	*done = (uint8_t)(tr_at - (done + 1));
+}
+
+void emit_vzeroupper_fix(void)
+{
+	for (unsigned at = 16; at < (tr_machine.avx512 ? 64 : 32); at += 8)
+		emit_gs_zero(CTX_VEC15 + at);
+}
+
+static int64_t new_displacement(const struct insn *in, const uint8_t *code, uint64_t pc,
+				const uint8_t *end, unsigned old_len)
+{
+	int32_t d = (int32_t)((const struct tr_unaligned *)(code + in->disp_off))->v32;
+
+	return (int64_t)(pc + old_len + (uint64_t)(int64_t)d - (uint64_t)end);
+}
+
+bool emit_copy_reaches(const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	if (!(in->flags & INSN_RIPREL))
+		return true;
+	int64_t d = new_displacement(in, code, pc, tr_at, in->len);
+
+	return d > -0x7ff00000 && d < 0x7ff00000 && !(in->prefixes & INSN_P67);
+}
+
+void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	uint8_t *at = tr_at;
+
+	emit_bytes(code, in->len);
+	if (in->flags & INSN_RIPREL)
+		((struct tr_unaligned *)(at + in->disp_off))->v32 =
+			(uint32_t)new_displacement(in, code, pc, tr_at, in->len);
+}
+
+/* The instruction's memory operand under another opcode: 8B (load) or 8D (lea). */
+static void operand_with(unsigned opcode, int reg, const struct insn *in, const uint8_t *code,
+			 uint64_t pc)
+{
+	unsigned tail = in->disp_off + in->disp_len - in->modrm_off - 1;
+
+	if ((in->flags & INSN_USES_FS) && opcode != 0x8d)
+		e8(0x64);
+	if (in->prefixes & INSN_P67)
+		e8(0x67);
+	e8(0x48 | (reg >> 3) << 2 | (in->rex & 3));
+	e8(opcode);
+	e8((in->modrm & 0xc7) | (reg & 7) << 3);
+	if (insn_rm_is_reg(in))
+		return;
+	memcpy(tr_at, code + in->modrm_off + 1, tail);
+	tr_at += tail;
+	if (in->flags & INSN_RIPREL) {
+		int32_t d = (int32_t)new_displacement(in, code, pc, tr_at, in->len);
+
+		memcpy(tr_at - 4, &d, 4);
+	}
+}
+
+void emit_lea(int reg, const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	operand_with(0x8d, reg, in, code, pc);
+}
+
+void emit_load_target(const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	operand_with(0x8b, REG_RCX_, in, code, pc);
+}
+
+static uint32_t constants_used;
+
+uint32_t emit_constant(uint64_t v)
+{
+	uint32_t at = tr_low + LOW_CONSTANTS + constants_used;
+
+	if (LOW_CONSTANTS + constants_used + 8 > LOW_SIZE)
+		at = tr_low + LOW_CONSTANTS; /* unreachable: tr_find refuses before */
+	else
+		constants_used += 8;
+	*(uint64_t *)(uint64_t)at = v;
+	return at;
+}
+
+bool emit_constants_full(void);
+bool emit_constants_full(void)
+{
+	return LOW_CONSTANTS + constants_used + 4096 > LOW_SIZE;
+}
+
+void emit_push_constant(uint64_t v)
+{
+	if ((uint64_t)(int64_t)(int32_t)v == v) {
+		e8(0x68);
+		e32((uint32_t)v);
+	} else {
+		e8(0xff);
+		modrm_abs(6, emit_constant(v));
+	}
+}
+
+/* Registers whose [reg] form needs neither sib nor displacement, cheapest first. */
+static int pick(uint32_t dead)
+{
+	static const uint8_t order[] = { 0, 1, 2, 6, 7, 3, 8, 9, 10, 11, 14, 15 };
+
+	for (unsigned i = 0; i < sizeof order; i++)
+		if (dead >> order[i] & 1)
+			return order[i];
+	return -1;
+}
+
+void emit_record_byte(unsigned byte, struct tr_free free)
+{
+	int r = pick(free.unseen);
+	bool save = r < 0, restore = false;
+
+	if (r < 0)
+		r = pick(free.dead);
+	if (r < 0) {
+		r = REG_RCX_;
+		restore = true;
+	}
+	if (save)
+		emit_gs_store(CTX_SPILL, r);
+	emit_ptr_get(r);
+	if (r > 7)
+		e8(0x41);
+	e8(0xc6);
+	e8(r & 7);
+	e8(byte);
+	emit_ptr_add(1);
+	if (restore)
+		emit_gs_load(r, CTX_SPILL);
+}
+
+void emit_indirect_tail(void)
+{
+	emit_gs_store(CTX_RDX, REG_RDX_);
+	e8(0x0f); /* movzx edx, cx */
+	e8(0xb7);
+	e8(0xd1);
+	e8(0xff); /* jmp [rdx*8 + table] */
+	e8(0x24);
+	e8(0xd5);
+	e32(tr_low + LOW_INDIRECT);
+}

@@ -1,0 +1,66 @@
+/*
+ * From an address inside a fragment's body back to the application: which
+ * instruction it belongs to, and what the registers are. Walks the fragment as
+ * fragment.c built it; the emitted length of every instruction is on file.
+ */
+#include "preload/translate/emit.h"
+
+static void release_shard(struct tr_ctx *c)
+{
+	uint32_t *lock = (uint32_t *)(uint64_t)(tr_low + LOW_SHARDS + (uint32_t)c->shard * 8);
+
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Registers that a path record used because they are dead: they still hold the
+ * record pointer of that record (or, in an entry stub, minus the target), and the
+ * application's values are in ctx.
+ */
+void tr_unclobber(const struct tr_ctx *c, uint64_t ptr, uint64_t regs[16])
+{
+	for (int i = 0; i < 16; i++)
+		if (regs[i] == ptr - 1)
+			regs[i] = c->spill;
+	for (unsigned len = 2; len <= 3; len++) {
+		uint32_t word = 0;
+
+		if (ptr < (uint64_t)c->path_begin + len || ptr > (uint64_t)c->path_end)
+			return;
+		memcpy(&word, (const void *)(ptr - len), len);
+		uint32_t id = trc_target_id(word);
+
+		if (regs[REG_RCX_] == ptr - len)
+			regs[REG_RCX_] = c->scratch_rcx;
+		if ((word & 0x80) && trc_target_len(word) == len && tr_frag_known(id) &&
+		    regs[REG_RDX_] == -tr_frag_at(id - 1)->pc)
+			regs[REG_RDX_] = c->scratch_rdx;
+	}
+}
+
+bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uint64_t regs[16],
+		    uint64_t rflags, struct tr_app_state *out)
+{
+	const uint16_t *lens = tr_lens(f->lens);
+	uint64_t at = (uint64_t)f->body, pc = f->pc;
+	struct insn in;
+
+	for (unsigned i = 0; i < f->ninsns; at += TR_LEN(lens[i++])) {
+		if (!insn_decode(&in, (const uint8_t *)pc, 15, pc))
+			return false;
+		if (rip >= at && rip < at + TR_LEN(lens[i])) {
+			memcpy(out->regs, regs, 16 * sizeof *regs);
+			if (in.cls == INSN_RET || in.cls == INSN_JMP_IND || in.cls == INSN_CALL_IND)
+				out->regs[REG_RCX_] = c->scratch_rcx;
+			if (lens[i] & TR_LEN_TICKET)
+				release_shard(c);
+			out->regs[TRC_RIP] = pc;
+			out->regs[TRC_RFLAGS] = rflags;
+			out->xmm15_is_app = lens[i] & TR_LEN_VEC15;
+			return true;
+		}
+		pc = in.cls == INSN_JMP || in.cls == INSN_CALL || (lens[i] & TR_LEN_TAKEN) ?
+			     in.target : pc + in.len;
+	}
+	return false;
+}

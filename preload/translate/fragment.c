@@ -1,0 +1,451 @@
+/* Making fragments: decode, copy, and arrange for every way out. */
+#include "preload/translate/build.h"
+#include "preload/translate/hooks.h"
+
+bool tr_tables_full(void);
+bool emit_constants_full(void);
+struct ctl_wish (*ctl_plan)(uint64_t pc, const struct insn *in);
+
+/* Enters the dispatcher with the exit's number; rcx is saved first. */
+static uint8_t *stub(struct tr_region *r, uint32_t exit, enum low_pointer p)
+{
+	uint8_t *hot = tr_at, *at = r->cold;
+
+	tr_at = at;
+	emit_gs_store(CTX_RCX, REG_RCX_);
+	e8(0xb9), e32(exit);
+	emit_jump_pointer(p);
+	r->cold = tr_at;
+	tr_at = hot;
+	return at;
+}
+
+static struct tr_exit *exit_here(struct build *b, uint64_t target, enum low_pointer p,
+				 unsigned index)
+{
+	struct tr_exit *x;
+	uint32_t id = tr_exit_new(&x);
+
+	x->target = target;
+	x->patch = tr_at;
+	x->frag = b->frag_index;
+	x->index = (uint8_t)index;
+	x->stub = stub(b->region, id, p);
+	e32((uint32_t)(x->stub - (tr_at + 4)));
+	return x;
+}
+
+static void vec15_settle(struct build *b)
+{
+	if (b->vec15_in)
+		emit_vec15_out();
+	b->vec15_in = false;
+}
+
+/* The byte that says "no side exit was taken", when there was one to take. */
+static void record_fall_through(struct build *b, uint64_t target)
+{
+	if (b->nsides)
+		emit_record_byte(b->nsides + 1, tr_dead_registers(target));
+}
+
+static void end_direct(struct build *b, uint64_t target)
+{
+	struct tr_frag *f = tr_lookup(target);
+
+	vec15_settle(b);
+	b->next = target;
+	b->frag->kind = TRC_FRAG_DIRECT;
+	record_fall_through(b, target);
+	emit_align_rel32(1);
+	e8(0xe9);
+	struct tr_exit *x = exit_here(b, target, LOW_P_DIRECT, 0);
+	if (f)
+		tr_link_direct(x, f);
+}
+
+static void end_indirect(struct build *b)
+{
+	b->frag->kind = TRC_FRAG_INDIRECT;
+	b->next = 0;
+	emit_indirect_tail();
+}
+
+static void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next)
+{
+	struct tr_exit *x;
+
+	vec15_settle(b);
+	record_fall_through(b, b->pc);
+	uint32_t id = tr_exit_new(&x);
+	x->target = next;
+	x->pc = b->pc;
+	x->kind = (uint8_t)kind;
+	x->frag = b->frag_index;
+	b->frag->kind = (uint8_t)kind;
+	b->next = next;
+	emit_gs_store(CTX_RCX, REG_RCX_);
+	e8(0xb9), e32(id);
+	emit_jump_pointer(LOW_P_SPECIAL);
+}
+
+/* Straight into native code and back to a direct exit; see tr_enter_event. */
+static void end_event(struct build *b)
+{
+	uint64_t next = (uint64_t)tr_event_ret;
+
+	vec15_settle(b);
+	record_fall_through(b, b->pc);
+	b->frag->kind = TRC_FRAG_EVENT;
+	b->next = next;
+	emit_gs_store(CTX_RCX, REG_RCX_);
+	e8(0x48), e8(0x8d), e8(0x0d), e32(7); /* lea rcx, [behind the jump] */
+	emit_jump_pointer(LOW_P_EVENT);
+	emit_align_rel32(1);
+	e8(0xe9);
+	exit_here(b, next, LOW_P_DIRECT, 0);
+}
+
+/*
+ * A branch back to where the fragment begins is followed while a whole round still fits:
+ * small loops then leave a byte every few rounds instead of every round.
+ */
+static bool follow_loop(struct build *b, const struct insn *in)
+{
+	if (in->cls != INSN_JCC || in->target != b->frag->pc || b->nitems || b->nfollowed)
+		return false;
+	if (!b->loop_insns) {
+		b->loop_insns = b->ninsns + 1;
+		b->loop_sides = b->nsides + 1;
+	}
+	return b->ninsns + 1 + b->loop_insns <= TR_MAX_INSNS &&
+	       b->nsides + 1 + b->loop_sides <= TR_MAX_SIDES;
+}
+
+/* The way out of the loop becomes the side exit. */
+static void go_round(struct build *b, const struct insn *in)
+{
+	uint64_t out = b->pc + in->len;
+
+	vec15_settle(b);
+	emit_align_rel32(2);
+	e8(0x0f), e8(0x80 | ((in->op & 15) ^ 1));
+	exit_here(b, out, LOW_P_SIDE, b->nsides);
+	b->passed_taken |= 1u << b->nsides;
+	b->sides[b->nsides++] = (struct trc_side){ b->pc, out };
+	b->goes_round = true;
+	b->pc = in->target;
+}
+
+static void side_exit(struct build *b, const struct insn *in)
+{
+	const uint8_t *code = (const uint8_t *)b->pc;
+
+	vec15_settle(b);
+	if (in->cls == INSN_JCC) {
+		emit_align_rel32(2);
+		e8(0x0f), e8(0x80 | (in->op & 15));
+		exit_here(b, in->target, LOW_P_SIDE, b->nsides);
+	} else { /* loop, jrcxz: short only; hop over the long jump */
+		if (in->prefixes & INSN_P67)
+			e8(0x67);
+		e8(code[in->op_off]), e8(2);
+		e8(0xeb);
+		uint8_t *over = tr_at++;
+		emit_align_rel32(1);
+		e8(0xe9);
+		exit_here(b, in->target, LOW_P_SIDE, b->nsides);
+		*over = (uint8_t)(tr_at - (over + 1));
+	}
+	b->sides[b->nsides++] = (struct trc_side){ b->pc, in->target };
+}
+
+/* Returns false when the fragment ends here. */
+static bool direct_transfer(struct build *b, const struct insn *in)
+{
+	if (in->cls == INSN_CALL) {
+		vec15_settle(b);
+		emit_push_constant(b->pc + in->len);
+	}
+	if (b->nfollowed < TR_MAX_FOLLOW && b->ninsns < TR_MAX_INSNS / 2 &&
+	    !tr_lookup(in->target) && tr_code_avail(in->target)) {
+		b->nfollowed++;
+		b->pc = in->target;
+		return true;
+	}
+	end_direct(b, in->target);
+	return false;
+}
+
+static void indirect_transfer(struct build *b, const struct insn *in)
+{
+	const uint8_t *code = (const uint8_t *)b->pc;
+
+	vec15_settle(b);
+	emit_gs_store(CTX_RCX, REG_RCX_);
+	if (in->cls == INSN_RET) {
+		e8(0x59); /* pop rcx */
+		if (in->imm_len) {
+			e8(0x48), e8(0x8d), e8(0xa4), e8(0x24); /* lea rsp, [rsp+imm] */
+			e32(code[in->imm_off] | (uint32_t)code[in->imm_off + 1] << 8);
+		}
+	} else {
+		emit_load_target(in, code, b->pc);
+		if (in->cls == INSN_CALL_IND)
+			emit_push_constant(b->pc + in->len);
+	}
+	end_indirect(b);
+}
+
+static void plain(struct build *b, const struct insn *in)
+{
+	const uint8_t *code = (const uint8_t *)b->pc;
+
+	if (in->map == 1 && in->op == 0x1e && code[in->len - 1] == 0xfa && in->len == 4)
+		return; /* endbr64 */
+	if ((in->flags & INSN_XMM15) && !b->vec15_in) {
+		if (in->flags & INSN_XSTATE)
+			emit_vec15_in_exact();
+		else
+			emit_vec15_in();
+		b->vec15_in = true;
+	}
+	if (b->in_slot)
+		value_copy(in, code, CTX_R11);
+	else
+		emit_copy(in, code, b->pc);
+	if ((in->flags & INSN_VZEROUPPER) && !b->vec15_in)
+		emit_vzeroupper_fix();
+}
+
+/* Copies one instruction; false when it ended the fragment. */
+static bool one(struct build *b, const struct insn *in, bool ordered)
+{
+	uint64_t next = b->pc + in->len;
+
+	switch (in->cls) {
+	case INSN_JCC: case INSN_LOOP:
+		if (follow_loop(b, in)) {
+			go_round(b, in);
+			return true;
+		}
+		side_exit(b, in);
+		b->pc = next;
+		if (b->nsides < TR_STRAIGHT_SIDES && !tr_lookup(next))
+			return true;
+		end_direct(b, next);
+		return false;
+	case INSN_JMP: case INSN_CALL:
+		return direct_transfer(b, in);
+	case INSN_RET: case INSN_JMP_IND: case INSN_CALL_IND:
+		indirect_transfer(b, in);
+		return false;
+	case INSN_SYSCALL:
+		end_special(b, TRC_FRAG_SYSCALL, next);
+		return false;
+	case INSN_NONDET:
+		end_special(b, TRC_FRAG_NONDET, next);
+		return false;
+	case INSN_TRAP:
+		vec15_settle(b);
+		b->frag->kind = TRC_FRAG_TRAP;
+		b->next = 0;
+		emit_copy(in, (const uint8_t *)b->pc, b->pc);
+		e8(0x0f), e8(0x0b); /* never reached: the instruction faults */
+		return false;
+	default:
+		break;
+	}
+	if (ordered && !b->in_slot) {
+		vec15_settle(b);
+		order_emit(b, in);
+	} else {
+		plain(b, in);
+	}
+	b->pc = next;
+	return true;
+}
+
+static void record(const struct build *b)
+{
+	const struct tr_frag *f = b->frag;
+	size_t sides = b->nsides * sizeof(struct trc_side);
+	size_t items = b->nitems * sizeof(struct trc_item);
+	size_t size = sizeof(struct trc_fragment) + sides + items;
+	/* tr_lock() is enough: nothing else writes this stream. */
+	struct trc_fragment *r = rec_begin(&tr_frags_stream, size);
+	if (r) {
+		r->id = f->id;
+		r->ninsns = f->ninsns;
+		r->generation = tr.generation;
+		r->pc = f->pc;
+		r->next = b->next;
+		r->last_pc = b->last_pc;
+		r->nsides = (uint16_t)b->nsides;
+		r->nitems = (uint16_t)b->nitems;
+		r->passed_taken = b->passed_taken;
+		__builtin_memcpy(r + 1, b->sides, sides);
+		if (items)
+			memcpy((uint8_t *)(r + 1) + sides, b->items, items);
+		rec_commit(&tr_frags_stream, r, TRC_FRAGMENT, f->kind, size);
+	}
+}
+
+static bool is_ordered(const struct insn *in, const struct ctl_wish *w)
+{
+	return ((in->flags & INSN_LOCKED) && tr.multi) ||
+	       ((w->flags & CTL_ORDER) && order_possible(in));
+}
+
+/* Must the fragment end before this instruction? */
+static bool must_stop(const struct build *b, const struct insn *in, const struct ctl_wish *w)
+{
+	bool items = (w->flags & (CTL_LOG_VALUE | CTL_SPLIT)) || is_ordered(in, w);
+
+	/* At most three each: its value and, in halves, two tickets. */
+	if (items && (b->nsides || b->nitems + 3 > TR_MAX_ITEMS))
+		return true;
+	if (b->ninsns >= TR_MAX_INSNS)
+		return true;
+	if (in->cls == INSN_UNKNOWN || in->cls == INSN_SEGMENT ||
+	    (in->flags & INSN_USES_GS && in->flags & INSN_MEM))
+		return true;
+	return !emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc);
+}
+
+static bool translatable(const struct insn *in)
+{
+	return in->cls != INSN_UNKNOWN && in->cls != INSN_SEGMENT &&
+	       !(in->flags & INSN_USES_GS && in->flags & INSN_MEM);
+}
+
+static void wishes_before(struct build *b, const struct insn *in, const struct ctl_wish *w)
+{
+	vec15_settle(b);
+	if (w->flags & CTL_CALLOUT_BEFORE)
+		callout_emit(b, w->id, false);
+	if (w->flags & CTL_LOG_VALUE && in->flags & INSN_MEM)
+		b->in_slot = value_emit(b, in, insn_memory_size(in), is_ordered(in, w));
+}
+
+static struct ctl_wish wish_at(uint64_t pc, const struct insn *in)
+{
+	struct ctl_wish wish = { 0 };
+
+	if (ctl_plan && in->len)
+		wish = ctl_plan(pc, in);
+	if (tr.multi)
+		wish.flags |= libc_wishes(pc, in);
+	else
+		wish.flags &= ~(unsigned)(CTL_LOG_VALUE | CTL_ORDER | CTL_SPLIT);
+	if ((wish.flags & CTL_SPLIT) && split_possible(in))
+		wish.flags &= ~(unsigned)(CTL_LOG_VALUE | CTL_ORDER); /* it has its own */
+	else
+		wish.flags &= ~(unsigned)CTL_SPLIT;
+	if ((wish.flags & (CTL_CALLOUT_MIDDLE | CTL_SPLIT)) == CTL_CALLOUT_MIDDLE)
+		wish.flags |= CTL_CALLOUT_BEFORE;
+	return wish;
+}
+
+static void halves(struct build *b, const struct insn *in, const struct ctl_wish *w)
+{
+	vec15_settle(b);
+	split_emit(b, in, w->flags & CTL_CALLOUT_MIDDLE ? w->id : UINT32_MAX);
+	b->pc += in->len;
+}
+
+/* Belongs to the instruction just copied: b->last_pc, though b->pc is one further. */
+static void callout_after(struct build *b, uint32_t id)
+{
+	uint64_t pc = b->pc;
+
+	vec15_settle(b);
+	b->pc = b->last_pc;
+	callout_emit(b, id, true);
+	b->pc = pc;
+}
+
+static void fill(struct build *b)
+{
+	for (;;) {
+		struct insn in;
+		uint8_t *at = tr_at;
+
+		if (b->pc == tr_machine.event_pc) {
+			b->last_pc = b->pc;
+			end_event(b);
+			b->lens[b->ninsns++] = (uint16_t)(tr_at - at);
+			return;
+		}
+		insn_decode(&in, (const uint8_t *)b->pc, tr_code_avail(b->pc), b->pc);
+		struct ctl_wish wish = wish_at(b->pc, &in);
+		if (must_stop(b, &in, &wish)) {
+			end_direct(b, b->pc);
+			return;
+		}
+		tr_code_used(b->pc);
+		b->last_pc = b->pc;
+		if (wish.flags)
+			wishes_before(b, &in, &wish);
+		bool more = true;
+		if (wish.flags & CTL_SPLIT)
+			halves(b, &in, &wish);
+		else
+			more = one(b, &in, is_ordered(&in, &wish));
+		unsigned flags = (b->ticket ? TR_LEN_TICKET : 0) |
+				 (b->vec15_in ? TR_LEN_VEC15 : 0) |
+				 (b->goes_round ? TR_LEN_TAKEN : 0);
+		if (wish.flags & CTL_CALLOUT_AFTER && more)
+			callout_after(b, wish.id);
+		b->in_slot = b->ticket = b->goes_round = false;
+		b->lens[b->ninsns++] = (uint16_t)((unsigned)(tr_at - at) | flags);
+		if (!more)
+			return;
+	}
+}
+
+static enum tr_found make(uint64_t pc, struct tr_frag **out)
+{
+	const struct tr_code *range = tr_code_at(pc);
+	struct insn in;
+
+	if (!range)
+		return TR_UNMAPPED;
+	if (range->writable || tr_tables_full() || emit_constants_full())
+		return TR_UNTRANSLATABLE;
+	insn_decode(&in, (const uint8_t *)pc, tr_code_avail(pc), pc);
+	struct tr_region *region = tr_region_for(pc);
+	if (!translatable(&in) || !region)
+		return TR_UNTRANSLATABLE;
+	struct build b = { .region = region, .pc = pc };
+
+	tr_stay_ahead(&region->hot_ready, region->hot, region->hot_end);
+	tr_stay_ahead(&region->cold_ready, region->cold, region->end);
+
+	b.frag = tr_frag_new();
+	b.frag_index = b.frag->id - 1;
+	tr_at = (uint8_t *)(((uint64_t)region->hot + 15) & ~15ull);
+	if (!emit_copy_reaches(&in, (const uint8_t *)pc, pc))
+		return TR_UNTRANSLATABLE;
+	b.frag->pc = pc;
+	b.frag->body = tr_at;
+	b.frag->generation = tr.generation;
+	tr_insert(b.frag);
+	fill(&b);
+	b.frag->len = (uint32_t)(tr_at - b.frag->body);
+	b.frag->ninsns = (uint16_t)b.ninsns;
+	b.frag->nsides = (uint8_t)b.nsides;
+	b.frag->lens = tr_lens_new(b.lens, b.ninsns);
+	region->hot = tr_at;
+	record(&b);
+	region->frags[region->nfrags] = b.frag_index;
+	__atomic_store_n(&region->nfrags, region->nfrags + 1, __ATOMIC_RELEASE);
+	*out = b.frag;
+	return TR_FOUND;
+}
+
+enum tr_found tr_find(uint64_t pc, struct tr_frag **f)
+{
+	*f = tr_lookup(pc);
+	return *f ? TR_FOUND : make(pc, f);
+}

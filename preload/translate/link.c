@@ -1,0 +1,293 @@
+/*
+ * Tables of fragments and exits; linking, publishing and dropping them. All
+ * under tr_lock(), except that signal handlers read fragments without it.
+ */
+#include "preload/translate/emit.h"
+
+#include <sys/mman.h>
+
+#define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
+#define EXITS_MAX (1u << 23)
+#define LENS_MAX (1u << 25)
+#define HASH_FIRST (1u << 13)
+#define HASH_MAX (1u << 22)
+
+void tr_regions_reset(void);
+
+struct rec_stream tr_frags_stream;
+
+static struct tr_frag *frags;
+static struct tr_exit *exits;
+static uint16_t *lens;
+/*
+ * hash_size slots of the reserved HASH_MAX. Low half: fragment index + 1; high half: low
+ * half of the address, so that a search that finds nothing looks at no fragment.
+ */
+static uint64_t *hash;
+static uint32_t hash_size = HASH_FIRST, hash_used;
+static uint32_t nfrags, nexits, nlens;
+
+bool tr_link_init(void);
+bool tr_link_init(void)
+{
+	frags = tr_alloc(FRAGS_MAX * sizeof *frags);
+	exits = tr_alloc(EXITS_MAX * sizeof *exits);
+	lens = tr_alloc(LENS_MAX * sizeof *lens);
+	hash = tr_alloc(HASH_MAX * sizeof *hash);
+	return frags && exits && lens && hash;
+}
+
+bool tr_tables_full(void);
+bool tr_tables_full(void)
+{
+	return nfrags + 16 > FRAGS_MAX || nexits + 256 > EXITS_MAX || nlens + 4096 > LENS_MAX;
+}
+
+static uint32_t slot_of(uint64_t pc)
+{
+	uint32_t h = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 40) & (hash_size - 1);
+
+	while (hash[h] && (hash[h] >> 32 != (uint32_t)pc || frags[(uint32_t)hash[h] - 1].pc != pc))
+		h = (h + 1) & (hash_size - 1);
+	return h;
+}
+
+static uint64_t slot_value(uint64_t pc, uint32_t index)
+{
+	return pc << 32 | (index + 1);
+}
+
+/* Starts small: every page of it that a short-lived program touches costs a fault. */
+static void hash_grow(void)
+{
+	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
+	hash_size *= 4;
+	for (uint32_t i = 0; i < nfrags; i++)
+		if (frags[i].generation == tr.generation)
+			hash[slot_of(frags[i].pc)] = slot_value(frags[i].pc, i);
+}
+
+static void hash_empty(void)
+{
+	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
+	hash_used = 0;
+}
+
+struct tr_frag *tr_lookup(uint64_t pc)
+{
+	uint32_t i = (uint32_t)hash[slot_of(pc)];
+
+	return i ? &frags[i - 1] : NULL;
+}
+
+void tr_insert(struct tr_frag *f)
+{
+	hash[slot_of(f->pc)] = slot_value(f->pc, (uint32_t)(f - frags));
+	if (++hash_used > hash_size / 2 && hash_size < HASH_MAX)
+		hash_grow();
+}
+
+struct tr_frag *tr_frag_at(uint32_t index)
+{
+	return &frags[index];
+}
+
+bool tr_frag_known(uint32_t id)
+{
+	return id && id <= nfrags;
+}
+
+/* Ids run on across generations: id is the index plus one. */
+struct tr_frag *tr_frag_new(void)
+{
+	struct tr_frag *f = &frags[nfrags++];
+
+	*f = (struct tr_frag){ .id = nfrags }; /* a forked child uses its parent's again */
+	return f;
+}
+
+uint32_t tr_exit_new(struct tr_exit **x)
+{
+	static uint8_t *ready;
+
+	if (!ready)
+		ready = (uint8_t *)exits;
+	tr_stay_ahead(&ready, (uint8_t *)&exits[nexits + 1], (uint8_t *)(exits + EXITS_MAX));
+	*x = &exits[nexits];
+	**x = (struct tr_exit){ 0 };
+	return nexits++;
+}
+
+struct tr_exit *tr_exit_at(uint32_t id)
+{
+	return &exits[id];
+}
+
+uint32_t tr_lens_new(const uint16_t *from, unsigned n)
+{
+	uint32_t at = nlens;
+
+	memcpy(lens + at, from, n * sizeof *lens);
+	nlens += n;
+	return at;
+}
+
+uint16_t *tr_lens(uint32_t at)
+{
+	return lens + at;
+}
+
+static void patch(uint8_t *rel32, const uint8_t *to)
+{
+	__atomic_store_n((int32_t *)rel32, (int32_t)(to - (rel32 + 4)), __ATOMIC_RELEASE);
+}
+
+static bool reaches(const uint8_t *from, const uint8_t *to)
+{
+	int64_t d = to - (from + 4);
+
+	return d == (int32_t)d;
+}
+
+/*
+ * True when every thread lives in the newest generation, or is in a system
+ * call and will note it on return: from then on links cannot lead anyone from
+ * an old fragment to a new one unseen.
+ */
+bool tr_settled(void)
+{
+	if (!tr.unsettled)
+		return true;
+	for (struct tr_ctx *c = tr.contexts; c; c = c->next)
+		if (c->alive && !c->native && !__atomic_load_n(&c->in_call, __ATOMIC_ACQUIRE) &&
+		    __atomic_load_n(&c->generation, __ATOMIC_ACQUIRE) != tr.generation)
+			return false;
+	tr.unsettled = false;
+	return true;
+}
+
+void tr_link_direct(struct tr_exit *x, struct tr_frag *f)
+{
+	if (!x->patch || x->linked || !reaches(x->patch, f->body) || !tr_settled())
+		return;
+	patch(x->patch, f->body);
+	x->linked = 1;
+}
+
+/* The code of a side exit: record its number, go to the successor. */
+void tr_link_side(struct tr_exit *x, struct tr_frag *f)
+{
+	struct tr_region *r = tr_region_for((uint64_t)x->patch);
+
+	if (x->linked || !r || !reaches(x->patch, r->hot) || !tr_settled())
+		return;
+	tr_at = r->hot;
+	if (!reaches(tr_at + 64, f->body))
+		return;
+	uint8_t *start = tr_at;
+
+	emit_record_byte(x->index + 1u, tr_dead_registers(x->target));
+	emit_jump_to(f->body);
+	r->hot = tr_at;
+	patch(x->patch, start);
+	x->linked = 1;
+}
+
+/*
+ * An entry stub for indirect branches, put in front of its bucket's chain:
+ *
+ *      movabs rdx, -pc;  lea rcx, [rcx+rdx];  jrcxz hit
+ *      movabs rdx, pc;   lea rcx, [rcx+rdx];  jmp [next in chain]
+ * hit: record id; restore rcx, rdx;  jmp body
+ */
+void tr_publish(struct tr_frag *f)
+{
+	struct tr_region *r = tr_region_for((uint64_t)f->body);
+
+	if (f->entry || !r || !tr_settled() || !reaches(r->hot + 128, f->body))
+		return;
+	tr_at = r->hot;
+	uint8_t *start = tr_at;
+	uint64_t *bucket = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT +
+						  8 * (uint32_t)(f->pc & 0xffff));
+	uint32_t dead = tr_dead_registers(f->pc).dead; /* both are in ctx, for fault.c */
+
+	e8(0x48), e8(0xba), e64(-f->pc);
+	e32(0x110c8d48);
+	e8(0xe3);
+	uint8_t *hit = tr_at++;
+	e8(0x48), e8(0xba), e64(f->pc);
+	e32(0x110c8d48);
+	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant(*bucket));
+	*hit = (uint8_t)(tr_at - (hit + 1));
+	emit_ptr_get(REG_RCX_);
+	e8(0xc7), e8(0x01), e32(trc_target(f->id));
+	emit_ptr_add(trc_target_len(trc_target(f->id)));
+	if (!(dead & 1 << REG_RCX_))
+		emit_gs_load(REG_RCX_, CTX_RCX);
+	if (!(dead & 1 << REG_RDX_))
+		emit_gs_load(REG_RDX_, CTX_RDX);
+	emit_jump_to(f->body);
+	r->hot = tr_at;
+	f->entry = start;
+	__atomic_store_n(bucket, (uint64_t)start, __ATOMIC_RELEASE);
+}
+
+static void record_drop(void)
+{
+	struct trc_dropped *d = rec_begin(&tr_frags_stream, sizeof *d);
+	if (d) {
+		d->generation = tr.generation;
+		d->start = 0;
+		d->end = UINT64_MAX;
+		rec_commit(&tr_frags_stream, d, TRC_DROPPED, 0, sizeof *d);
+	}
+}
+
+static void empty_tables(void)
+{
+	uint64_t *table = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT);
+
+	for (unsigned i = 0; i < TR_INDIRECT_SIZE; i++)
+		if (table[i] != (uint64_t)tr_enter_indirect)
+			__atomic_store_n(&table[i], (uint64_t)tr_enter_indirect, __ATOMIC_RELEASE);
+	hash_empty();
+	tr_code_forget();
+}
+
+/* A forked child begins a fragment table of its own. */
+void tr_tables_reset(void);
+void tr_tables_reset(void)
+{
+	empty_tables();
+	tr_regions_reset();
+	nfrags = nexits = nlens = 0;
+}
+
+static bool other_threads(const struct tr_ctx *self)
+{
+	for (struct tr_ctx *c = tr.contexts; c; c = c->next)
+		if (c != self && c->alive && !c->native)
+			return true;
+	return false;
+}
+
+void tr_drop_all(void)
+{
+	bool others = other_threads(tr_self());
+
+	empty_tables();
+	for (uint32_t i = 0; i < nexits; i++) {
+		if (exits[i].linked && exits[i].patch)
+			patch(exits[i].patch, exits[i].stub);
+		exits[i].linked = 0;
+		exits[i].body = NULL;
+	}
+	__atomic_store_n(&tr.generation, tr.generation + 1, __ATOMIC_RELEASE);
+	tr.unsettled = others;
+	if (!others) {
+		tr_regions_reset();
+		nexits = nlens = 0;
+	}
+	record_drop();
+}

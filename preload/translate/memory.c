@@ -1,0 +1,190 @@
+/*
+ * Calls that change mappings: what we own is defended, code that goes away or
+ * becomes writable is dropped, contents of file mappings are recorded.
+ */
+#include "preload/translate/syscall.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define FILE_EFFECT_MAX (256ull << 20)
+
+static uint64_t page_up(uint64_t n)
+{
+	return (n + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
+}
+
+/* Translated code in the range is no longer what it was. */
+static void code_changes(uint64_t start, uint64_t end, int prot, bool anonymous)
+{
+	tr_lock();
+	bool used = tr_code_is_used(start, end);
+
+	tr_code_update(start, end, prot, anonymous);
+	if (used)
+		tr_drop_all();
+	tr_unlock();
+}
+
+static void give_up(struct call *k, const char *why)
+{
+	tr_lock();
+	tr_detach(k->ctx, why);
+	tr_unlock();
+}
+
+static bool is_elf(int fd)
+{
+	uint32_t magic = 0;
+
+	return raw(SYS_pread64, fd, &magic, 4, 0) == 4 && magic == 0x464c457f;
+}
+
+/* Whatever is behind the end of the file reads as zero, or faults. */
+static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, uint64_t offset,
+			  int prot)
+{
+	struct stat st;
+
+	if (raw_failed(raw(SYS_fstat, fd, &st)))
+		return;
+	if (is_elf(fd) && !(k->args[3] & MAP_SHARED)) {
+		rec_modules(raw_tsc());
+		call_effect_add(k, start, len, TRC_EFFECT_MODULE);
+		return;
+	}
+	if ((st.st_mode & S_IFMT) != S_IFREG || (uint64_t)st.st_size <= offset ||
+	    !(prot & PROT_READ)) {
+		if ((st.st_mode & S_IFMT) != S_IFREG)
+			shim_note(false, "a device was mapped; its contents are not recorded");
+		return;
+	}
+	uint64_t bytes = tr_min(len, (uint64_t)st.st_size - offset);
+
+	if (bytes > FILE_EFFECT_MAX) {
+		shim_note(true, "a mapped file is too large to be recorded");
+		return;
+	}
+	call_effect_add(k, start, bytes, TRC_EFFECT_FILE);
+	if (k->args[3] & MAP_SHARED && prot & PROT_WRITE)
+		shim_note(false, "memory shared with other processes or a file is assumed private");
+}
+
+static void map(struct call *k)
+{
+	int prot = (int)k->args[2], flags = (int)k->args[3], fd = (int)k->args[4];
+	uint64_t len = page_up(k->args[1]);
+
+	if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && tr_owns(k->args[0], k->args[0] + len)) {
+		k->result = -ENOMEM;
+		return;
+	}
+	k->result = raw(SYS_mmap, k->args[0], k->args[1], prot, flags, fd, k->args[5]);
+	if (raw_failed(k->result))
+		return;
+	uint64_t start = (uint64_t)k->result;
+
+	if (!(flags & MAP_ANONYMOUS))
+		file_contents(k, start, len, fd, k->args[5], prot);
+	if ((flags & MAP_FIXED) || (prot & PROT_EXEC))
+		code_changes(start, start + len, prot, flags & MAP_ANONYMOUS);
+	if ((prot & PROT_EXEC) && ((prot & PROT_WRITE) || (flags & MAP_ANONYMOUS)))
+		give_up(k, "the program makes code at run time (writable or anonymous code)");
+}
+
+static void unmap(struct call *k)
+{
+	uint64_t start = k->args[0], end = start + page_up(k->args[1]);
+
+	if (tr_owns(start, end)) {
+		/* Around ours, piece by piece; what we keep is not the program's business. */
+		k->result = 0;
+		while (start < end) {
+			uint64_t own_end = 0, own = tr_owned_next(start, &own_end);
+			uint64_t stop = tr_min(own, end);
+
+			if (stop > start)
+				k->result = raw(SYS_munmap, start, stop - start);
+			start = own < end ? own_end : end;
+		}
+	} else {
+		k->result = raw(SYS_munmap, k->args[0], k->args[1]);
+	}
+	if (!raw_failed(k->result))
+		code_changes(k->args[0], end, 0, false);
+}
+
+static void protect(struct call *k)
+{
+	uint64_t start = k->args[0], end = start + page_up(k->args[1]);
+	int prot = (int)k->args[2];
+
+	if (tr_owns(start, end)) {
+		k->result = -ENOMEM;
+		return;
+	}
+	tr_lock();
+	const struct tr_code *was = tr_code_at(start);
+	bool anonymous = !was || was->anonymous;
+	tr_unlock();
+	k->result = raw(k->nr, start, k->args[1], prot, k->args[3]);
+	if (raw_failed(k->result))
+		return;
+	if (!was && !(prot & PROT_EXEC))
+		return; /* data before and after */
+	if (!was) {
+		/* Becomes code only now: file-backed or made at run time? */
+		tr_lock();
+		tr_code_refresh();
+		was = tr_code_at(start);
+		anonymous = !was || was->anonymous;
+		tr_unlock();
+	}
+	code_changes(start, end, prot, anonymous);
+	if ((prot & PROT_EXEC) && (anonymous || (prot & PROT_WRITE)))
+		give_up(k, "the program makes code at run time (mprotect)");
+}
+
+static void remap(struct call *k)
+{
+	uint64_t start = k->args[0], old = page_up(k->args[1]), new = page_up(k->args[2]);
+
+	if (tr_owns(start, start + old) ||
+	    ((k->args[3] & MREMAP_FIXED) && tr_owns(k->args[4], k->args[4] + new))) {
+		k->result = -EFAULT;
+		return;
+	}
+	k->result = raw(SYS_mremap, start, k->args[1], k->args[2], k->args[3], k->args[4]);
+	if (raw_failed(k->result))
+		return;
+	if (tr_code_is_used(start, start + old))
+		code_changes(start, start + old, 0, false);
+}
+
+static void shared_memory(struct call *k)
+{
+	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2]);
+	if (raw_failed(k->result))
+		return;
+	shim_note(false, "System V shared memory is assumed not to be written by others");
+	if (k->nr == SYS_shmat) {
+		uint8_t ds[112]; /* struct shmid_ds: the size stands behind the permissions */
+		uint64_t size = 0;
+
+		if (!raw_failed(raw(SYS_shmctl, k->args[0], 2, ds)))
+			memcpy(&size, ds + 48, 8);
+		call_effect_add(k, (uint64_t)k->result, size, TRC_EFFECT_FILE);
+	}
+}
+
+bool call_memory(struct call *k)
+{
+	switch (k->nr) {
+	case SYS_mmap: map(k); return true;
+	case SYS_munmap: unmap(k); return true;
+	case SYS_mprotect: case SYS_pkey_mprotect: protect(k); return true;
+	case SYS_mremap: remap(k); return true;
+	case SYS_shmat: case SYS_shmdt: shared_memory(k); return true;
+	}
+	return false;
+}

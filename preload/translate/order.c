@@ -1,0 +1,137 @@
+/*
+ * Tickets: the exact order of instructions on the same shard: of all locked
+ * ones, and of the plain ones that control wants ordered (CTL_ORDER).
+ *
+ * Around the instruction the shard's lock is held; its counter then gives the
+ * ticket. A shard is a cache line, the lock its first word, twice the next
+ * ticket its second. Everything is flag-neutral, because the
+ * instruction's own flags are wanted behind it:
+ *
+ *      save rcx;  lea rcx, operand;  pext rcx, rcx, [0x3ffc0];  lea rcx, [rcx*8]
+ *      mov gs:[shard], rcx
+ *  1:  mov edx, 1;  xchg [rcx*8 + shards], edx  ... until it was 0
+ *      restore rcx, rdx;  THE INSTRUCTION;  save rcx, rdx
+ *      mov rcx, gs:[shard];  mov edx, [counter];  counter += 2;  unlock
+ *      append edx to the path;  restore rcx, rdx
+ *
+ * Without BMI2 `and` does the masking; then the flags are kept in rax when
+ * somebody still wants them. A fault in the instruction finds the lock held:
+ * fault.c releases it, finding the shard in ctx. Nothing else in here can fault
+ * but the append, at the end of a chunk.
+ */
+#include "preload/translate/build.h"
+
+enum { RAX = REG_RAX_, RCX = REG_RCX_, RDX = REG_RDX_ };
+
+static void abs_scaled8(unsigned opcode, int reg, uint32_t address) /* op reg, [rcx*8+address] */
+{
+	e8(opcode);
+	e8(0x04 | reg << 3);
+	e8(0xcd);
+	e32(address);
+}
+
+static void shard_of_rcx(bool flags_free)
+{
+	if (tr_machine.bmi2) {
+		e8(0xc4), e8(0xe2), e8(0xf2), e8(0xf5); /* pext rcx, rcx, [mask] */
+		e8(0x0c), e8(0x25), e32(tr_low + LOW_SHARD_MASK);
+		e8(0x8d), e8(0x0c), e8(0xcd), e32(0); /* lea ecx, [rcx*8] */
+		return;
+	}
+	if (!flags_free) {
+		emit_gs_store(CTX_SPILL, RAX);
+		e8(0x0f), e8(0x90), e8(0xc0); /* seto al */
+		e8(0x9f);                     /* lahf */
+	}
+	e8(0x81), e8(0xe1), e32(0x3ffc0); /* and ecx, mask */
+	e8(0xc1), e8(0xe9), e8(3);        /* shr ecx, 3 */
+	if (!flags_free) {
+		e8(0x04), e8(0x7f); /* add al, 127: OF back */
+		e8(0x9e);           /* sahf */
+		emit_gs_load(RAX, CTX_SPILL);
+	}
+}
+
+static void acquire(void)
+{
+	uint8_t *again = tr_at;
+
+	e8(0xba), e32(1);                                  /* mov edx, 1 */
+	abs_scaled8(0x87, RDX, tr_low + LOW_SHARDS);       /* xchg [shard], edx */
+	/* got it when edx is 0: swap with rcx to test without flags */
+	e8(0x87), e8(0xca);                                /* xchg edx, ecx */
+	e8(0xe3);
+	uint8_t *got = tr_at++;
+	e8(0x48), e8(0x8d), e8(0x15);                      /* lea rdx, [rip + again] */
+	e32((uint32_t)(again - (tr_at + 4)));
+	emit_gs_store(CTX_SPIN, RDX);
+	emit_gs_load(RCX, CTX_SHARD);
+	emit_jump_pointer(LOW_P_SPIN);
+	*got = (uint8_t)(tr_at - (got + 1));
+}
+
+/*
+ * Gathers and scatters access many lines; push and pop access the stack as well, and pop
+ * computes its address when rsp has moved; xmm15 holds the record pointer in here.
+ */
+bool order_possible(const struct insn *in)
+{
+	bool many = in->vex && in->map == 2 &&
+		    ((in->op & 0xfc) == 0x90 || (in->op & 0xfc) == 0xa0 || (in->op & 0xfe) == 0xc6);
+	bool stack = !in->vex && in->map == 0 &&
+		     (in->op == 0x8f || (in->op == 0xff && (in->modrm >> 3 & 7) == 6));
+
+	return in->cls == INSN_NORMAL && (in->flags & INSN_MEM) && !many && !stack &&
+	       !(in->flags & (INSN_LEA_LIKE | INSN_USES_FS | INSN_USES_GS | INSN_XMM15 | INSN_XSTATE));
+}
+
+/* Leaves the lock of the operand's shard held and every register as it was. */
+static void begin(struct build *b, const struct insn *in, bool flags_free)
+{
+	b->ticket = true;
+	emit_gs_store(CTX_RCX, RCX);
+	emit_gs_store(CTX_RDX, RDX);
+	emit_lea(RCX, in, (const uint8_t *)b->pc, b->pc);
+	shard_of_rcx(flags_free);
+	emit_gs_store(CTX_SHARD, RCX);
+	acquire();
+	emit_gs_load(RCX, CTX_RCX);
+	emit_gs_load(RDX, CTX_RDX);
+}
+
+void order_begin(struct build *b, const struct insn *in)
+{
+	begin(b, in, (in->flags & INSN_SETS_FLAGS) ||
+		     ((in->flags & INSN_KEEPS_FLAGS) && tr_flags_dead(b->pc + in->len)));
+}
+
+void order_begin_keeping(struct build *b, const struct insn *in)
+{
+	begin(b, in, false);
+}
+
+void order_end(struct build *b)
+{
+	emit_gs_store(CTX_RCX, RCX);
+	emit_gs_store(CTX_RDX, RDX);
+	emit_gs_load(RCX, CTX_SHARD);
+	abs_scaled8(0x8b, RDX, tr_low + LOW_SHARDS + 4);   /* mov edx, [counter] */
+	e8(0x8d), e8(0x52), e8(2);                         /* lea edx, [rdx+2] */
+	abs_scaled8(0x89, RDX, tr_low + LOW_SHARDS + 4);
+	e8(0xc7), e8(0x04), e8(0xcd), e32(tr_low + LOW_SHARDS), e32(0); /* unlock */
+	emit_ptr_get(RCX);
+	e8(0x8d), e8(0x52), e8(0xff);                      /* lea edx, [rdx-1]: ticket << 1 | 1 */
+	e8(0x89), e8(0x11);                                /* mov [rcx], edx */
+	emit_ptr_add(4);
+	emit_gs_load(RCX, CTX_RCX);
+	emit_gs_load(RDX, CTX_RDX);
+	b->items[b->nitems++] = (struct trc_item){ b->pc, TRC_ITEM_ORDER, 0 };
+}
+
+void order_emit(struct build *b, const struct insn *in)
+{
+	order_begin(b, in);
+	emit_copy(in, (const uint8_t *)b->pc, b->pc);
+	order_end(b);
+}

@@ -1,0 +1,338 @@
+/* Calls about threads and processes: clone and fork, exit, exec, and what the kernel
+ * keeps per thread (tid address, segment bases, rseq). */
+#include "preload/translate/signal.h"
+#include "preload/translate/syscall.h"
+
+#include <asm/prctl.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+
+void (*ctl_thread_exit)(struct tr_ctx *c);
+void tr_lock_reset(void);
+void tr_forked(struct tr_ctx *c);
+
+struct clone_request {
+	uint64_t flags, stack_top, parent_tid, child_tid;
+	struct clone_args args; /* clone3: our copy */
+	uint64_t args_size;
+};
+
+static bool parse_clone(const struct call *k, struct clone_request *q)
+{
+	memset(q, 0, sizeof *q);
+	if (k->nr == SYS_fork)
+		return true;
+	if (k->nr == SYS_vfork) {
+		q->flags = CLONE_VM | CLONE_VFORK;
+		return true;
+	}
+	if (k->nr == SYS_clone) {
+		q->flags = k->args[0] & ~0xffull;
+		q->stack_top = k->args[1];
+		q->parent_tid = k->args[2];
+		q->child_tid = k->args[3];
+		return true;
+	}
+	q->args_size = tr_min(k->args[1], sizeof q->args);
+	if (!tr_copy(&q->args, (void *)k->args[0], q->args_size))
+		return false;
+	q->flags = q->args.flags;
+	q->stack_top = q->args.stack ? q->args.stack + q->args.stack_size : 0;
+	q->parent_tid = q->args.parent_tid;
+	q->child_tid = q->args.child_tid;
+	return true;
+}
+
+/*
+ * A child with its own memory: a copy of us. It comes back from the call on our
+ * stack; one of its own is the application's.
+ */
+static void fork_call(struct call *k, struct clone_request *q)
+{
+	uint64_t a[2] = { k->args[0], k->args[1] };
+
+	if (k->nr == SYS_clone)
+		a[1] = 0;
+	if (k->nr == SYS_clone3) {
+		q->args.stack = q->args.stack_size = 0;
+		a[0] = (uint64_t)&q->args;
+	}
+	k->result = raw(k->nr, a[0], a[1], k->args[2], k->args[3], k->args[4]);
+	if (k->result)
+		return;
+	tr_lock_reset();
+	k->ctx->fork_next = k->next;
+	if (q->stack_top)
+		k->ctx->regs[REG_RSP_] = q->stack_top;
+	if (q->flags & CLONE_CHILD_CLEARTID)
+		k->ctx->clear_tid = q->child_tid;
+	tr_forked(k->ctx);
+	k->no_leave = true;
+}
+
+/* The context of a child that shares our memory, complete but for its first record. */
+static struct tr_ctx *child_context(struct call *k, const struct clone_request *q)
+{
+	struct tr_ctx *c = k->ctx;
+	struct shim_thread *t = shim_thread_new(c->thread, 0);
+
+	if (!t)
+		return NULL;
+	tr_lock();
+	struct tr_ctx *n = tr_ctx_new(t);
+	tr_unlock();
+	if (!n)
+		return NULL;
+	t->translator = n;
+	tr_path_open(n);
+	memcpy(n->regs, c->regs, sizeof n->regs);
+	memcpy(n->vec15, c->vec15, sizeof n->vec15);
+	n->rflags = c->rflags;
+	n->regs[REG_RAX_] = 0;
+	n->regs[REG_RCX_] = k->next;
+	n->regs[11] = c->rflags;
+	n->pc = k->next;
+	n->native_gs = c->native_gs;
+	n->sigmask = c->sigmask;
+	n->signals = c->signals;
+	n->vfork_child = q->flags & CLONE_VFORK;
+	if (q->stack_top)
+		n->regs[REG_RSP_] = q->stack_top;
+	if (q->flags & CLONE_CHILD_CLEARTID)
+		n->clear_tid = q->child_tid;
+	/* A vfork child keeps the alternate stack; it has a table of handlers of its own. */
+	if (q->flags & CLONE_VFORK)
+		n->alt = c->alt;
+	if (!(q->flags & CLONE_SIGHAND)) {
+		n->own_signals = *c->signals;
+		n->signals = &n->own_signals;
+	}
+	return n;
+}
+
+static void clone_effects(struct call *k, const struct clone_request *q)
+{
+	if (q->flags & CLONE_PARENT_SETTID)
+		call_effect_add(k, q->parent_tid, 4, TRC_EFFECT_WRITE);
+	if (q->flags & CLONE_CHILD_SETTID)
+		call_effect_add(k, q->child_tid, 4, TRC_EFFECT_WRITE);
+	if (q->flags & CLONE_PIDFD)
+		call_effect_add(k, k->nr == SYS_clone ? q->parent_tid : q->args.pidfd, 4,
+				TRC_EFFECT_WRITE);
+}
+
+/* A failed clone leaves an empty thread behind in the trace; its context is free again. */
+static void clone_failed(struct tr_ctx *n)
+{
+	shim_thread_tid(n->thread, 0);
+	tr_path_close(n);
+	n->thread->translator = NULL;
+	shim_thread_exit(n->thread);
+	__atomic_store_n(&n->alive, 0, __ATOMIC_RELEASE);
+}
+
+/* The child has become another program, or is gone: nobody writes its streams any more. */
+static void vfork_done(struct tr_ctx *n)
+{
+	if (n->thread->translator != n)
+		return;
+	tr_path_close(n);
+	n->thread->translator = NULL;
+	shim_thread_settled(n->thread); /* nobody will join it */
+	shim_thread_exit(n->thread);
+}
+
+static void clone_call(struct call *k, struct clone_request *q)
+{
+	struct tr_ctx *n;
+	uint64_t args[6], all = ~0ull, mask;
+
+	memcpy(args, k->args, sizeof args);
+	if (!tr.multi && !(q->flags & CLONE_VFORK)) {
+		tr_lock();
+		tr.multi = true;
+		tr_drop_all();
+		tr_unlock();
+	}
+	n = child_context(k, q);
+	if (!n) {
+		k->result = -EAGAIN;
+		return;
+	}
+	/* The kernel tells us when the thread is gone; the program's word is cleared by us. */
+	if (k->nr == SYS_clone)
+		args[0] &= ~(uint64_t)CLONE_CHILD_CLEARTID;
+	else if (k->nr == SYS_clone3)
+		q->args.flags &= ~(uint64_t)CLONE_CHILD_CLEARTID, args[0] = (uint64_t)&q->args;
+	raw(SYS_rt_sigprocmask, 2, &all, &mask, 8);
+	n->kernel_mask = n->sigmask & ~SIG_FAULTS;
+	k->thread = n->thread->index;
+	k->result = tr_clone(k->nr, args, n);
+	raw(SYS_rt_sigprocmask, 2, &mask, 0, 8);
+	if (raw_failed(k->result)) {
+		k->thread = SHIM_NO_THREAD;
+		clone_failed(n);
+		return;
+	}
+	if (!n->vfork_child) {
+		clone_effects(k, q);
+		shim_thread_tid(n->thread, (uint32_t)k->result);
+	}
+	call_record_leave(k);
+	k->no_leave = true;
+	if (n->vfork_child) {
+		vfork_done(n);
+		return;
+	}
+	__atomic_store_n(&n->go, 1, __ATOMIC_RELEASE);
+	raw(SYS_futex, &n->go, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void clone_any(struct call *k)
+{
+	struct clone_request q;
+
+	if (!parse_clone(k, &q)) {
+		k->result = -EFAULT;
+		return;
+	}
+	if (q.flags & CLONE_VM)
+		clone_call(k, &q);
+	else
+		fork_call(k, &q);
+}
+
+/*
+ * The word joiners wait for is cleared here, at an ordered point, not by the
+ * kernel. From then on others may believe the thread is gone: no access to the
+ * application's memory after that.
+ */
+static void exit_thread(struct call *k)
+{
+	struct tr_ctx *c = k->ctx;
+	struct rec_stream *s = &c->thread->rec;
+	uint64_t all = ~0ull;
+
+	raw(SYS_rt_sigprocmask, 2, &all, 0, 8);
+	if (ctl_thread_exit)
+		ctl_thread_exit(c);
+	struct trc_thread_exit *r = rec_begin(s, sizeof *r);
+	if (r) {
+		r->tsc = raw_tsc();
+		r->path_pos = tr_pos(c);
+		r->cleared = c->clear_tid;
+		r->seq = tr_seq();
+		rec_commit(s, r, TRC_THREAD_EXIT, 0, sizeof *r);
+	}
+	uint32_t zero = 0, *word = (uint32_t *)c->clear_tid;
+	tr_path_close(c);
+	c->thread->translator = NULL;
+	if (!c->thread->pthread) /* made by hand or inside libc: never joined through us */
+		shim_thread_settled(c->thread);
+	shim_thread_exit(c->thread);
+	if (word && tr_copy(word, &zero, 4))
+		raw(SYS_futex, word, FUTEX_WAKE, 1);
+	tr_exit_thread((long)k->args[0]);
+}
+
+static void exit_process(struct call *k)
+{
+	struct tr_ctx *c = k->ctx;
+
+	if (!c->vfork_child) {
+		if (shim_opt.final)
+			tr_snapshot(TRC_STREAM_FINAL);
+		tr_time(c);
+		tr_path_close(c);
+		shim_process_end(0, (int)k->args[0] & 0xff);
+		tr_lock(); /* the others are still running */
+		rec_close(&tr_frags_stream);
+		tr_unlock();
+	}
+	raw(SYS_exit_group, k->args[0]);
+}
+
+static void segment_call(struct call *k)
+{
+	if (k->args[0] == ARCH_SET_GS) {
+		k->ctx->native_gs = k->args[1];
+		k->result = 0;
+		tr_lock();
+		tr_detach(k->ctx, "the program uses the %gs segment");
+		tr_unlock();
+		return;
+	}
+	if (k->args[0] == ARCH_GET_GS) {
+		k->result = tr_copy((void *)k->args[1], &k->ctx->native_gs, 8) ? 0 : -EFAULT;
+	} else {
+		k->result = raw(SYS_arch_prctl, k->args[0], k->args[1]);
+	}
+	if (!k->result && (k->args[0] == ARCH_GET_GS || k->args[0] == ARCH_GET_FS))
+		call_effect_add(k, k->args[1], 8, TRC_EFFECT_WRITE);
+}
+
+/* The wrappers record the event and arrange the environment; here only signals matter. */
+static void exec_call(struct call *k)
+{
+	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
+}
+
+/*
+ * The program is about to forbid itself system calls that we would need. It
+ * makes this one natively, after we have left.
+ */
+static bool restricts_itself(struct call *k)
+{
+	if (!(k->nr == SYS_seccomp && k->args[0] <= 1) &&
+	    !(k->nr == SYS_prctl && k->args[0] == 22 /* PR_SET_SECCOMP */))
+		return false;
+	tr_lock();
+	tr_detach(k->ctx, "the program restricts its own system calls (seccomp)");
+	tr_unlock();
+	k->jump = true;
+	k->next = k->pc;
+	return true;
+}
+
+static void futex_call(struct call *k)
+{
+	unsigned op = (unsigned)k->args[1] & FUTEX_CMD_MASK;
+
+	k->result = call_run(k, k->args);
+	if (k->result == TR_NOT_STARTED)
+		return;
+	/* Without a time-out the kernel restarts a wait. */
+	if (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET)
+		k->restart = !k->args[3];
+	if (op == FUTEX_WAKE_OP && !raw_failed(k->result))
+		call_effect_add(k, k->args[4], 4, TRC_EFFECT_WRITE);
+	if (op == FUTEX_LOCK_PI || op == FUTEX_UNLOCK_PI || op == FUTEX_TRYLOCK_PI ||
+	    op == FUTEX_LOCK_PI2)
+		call_effect_add(k, k->args[0], 4, TRC_EFFECT_WRITE);
+	if (op == FUTEX_WAIT_REQUEUE_PI || op == FUTEX_CMP_REQUEUE_PI)
+		call_effect_add(k, k->args[4], 4, TRC_EFFECT_WRITE);
+}
+
+bool call_process(struct call *k)
+{
+	switch (k->nr) {
+	case SYS_clone: case SYS_clone3: case SYS_fork: case SYS_vfork: clone_any(k); return true;
+	case SYS_exit: exit_thread(k); return true;
+	case SYS_exit_group: exit_process(k); return true;
+	case SYS_execve: case SYS_execveat: exec_call(k); return true;
+	case SYS_futex: futex_call(k); return true;
+	case SYS_arch_prctl: segment_call(k); return true;
+	case SYS_seccomp: case SYS_prctl: return restricts_itself(k);
+	case SYS_set_tid_address:
+		k->ctx->clear_tid = k->args[0];
+		k->result = raw(SYS_gettid);
+		return true;
+	case SYS_rseq: /* would restart code inside the cache; glibc lives without */
+		k->result = -ENOSYS;
+		return true;
+	case SYS_set_thread_area:
+		k->result = -ENOSYS;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,54 @@
+/* The kernel's view of signals, and what the signal files share. */
+#ifndef CSCHED_TRANSLATE_SIGNAL_H
+#define CSCHED_TRANSLATE_SIGNAL_H
+
+#include "preload/translate/translate.h"
+
+struct tr_ucontext {
+	uint64_t flags, link;
+	struct tr_stack stack;
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp;
+	uint64_t rip, eflags, segments, error, trap, old_mask, cr2;
+	uint64_t fpstate;
+	uint64_t reserved[8];
+	uint64_t mask;
+};
+_Static_assert(sizeof(struct tr_ucontext) == 304, "the kernel's ucontext");
+
+struct tr_frame {
+	uint64_t restorer;
+	struct tr_ucontext uc;
+	struct tr_siginfo info;
+};
+_Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
+
+#define SIG_BIT(s) (1ull << ((s)-1))
+/* Faults: never blocked underneath, always handled by us. */
+#define SIG_FAULTS (SIG_BIT(4) | SIG_BIT(5) | SIG_BIT(7) | SIG_BIT(8) | SIG_BIT(11))
+/* ... and those whose default action we want to record. SIGPIPE is no failure, but the end of
+ * a run whose trace is not wanted. */
+#define SIG_FATAL (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(13) | SIG_BIT(31))
+#define SIG_UNBLOCKABLE (SIG_BIT(9) | SIG_BIT(19))
+
+#define EFLAGS_TF 0x100ull
+#define EFLAGS_DF 0x400ull
+#define EFLAGS_RF 0x10000ull
+#define EFLAGS_USER 0x40dd5ull /* what sigreturn may change: AC OF DF TF SF ZF AF PF CF */
+
+#define FP_MAGIC1 0x46505853u
+#define FP_MAGIC2 0x46505845u
+#define FP_SW 464 /* offset of struct _fpx_sw_bytes in the legacy area */
+
+void sig_set_kernel_mask(uint64_t app_mask);
+void sig_install(struct tr_ctx *c, int sig); /* what the kernel must know about act[sig] */
+void sig_restore_native(struct tr_ctx *c);   /* the program's own handlers, for good */
+uint64_t sig_held(const struct tr_ctx *c); /* sent, blocked, and faults: not with the kernel */
+bool sig_take_held(struct tr_ctx *c, uint64_t set, struct tr_siginfo *si);
+void sig_release(struct tr_ctx *c);          /* those that are not blocked any more */
+void sig_registers_to_frame(struct tr_ucontext *uc, const struct tr_ctx *c);
+void sig_registers_from_frame(struct tr_ctx *c, const struct tr_ucontext *uc);
+/* Writes the extended state with its software header; returns its length, magic included. */
+uint32_t sig_fpstate(struct tr_ctx *c, void *area);
+void sig_load_fpstate(struct tr_ctx *c, uint64_t at); /* from an application's frame */
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * All memory of the process into a stream: mappings as TRC_REGION, contents
+ * as TRC_PAGES. Of private mappings of ELF files only the pages that differ
+ * from the file; of anonymous memory only pages that were ever touched and are
+ * not zero. /proc/self/pagemap tells without reading the pages.
+ */
+#include "preload/translate/translate.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define RUN_PAGES 64
+#define PAGEMAP_BATCH 512
+#define PM_FILE (1ull << 61)
+#define PM_TOUCHED (3ull << 62) /* present or swapped */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+struct mapping {
+	uint64_t start, end, offset;
+	uint32_t prot;
+	bool shared, file;
+	const char *path;
+	size_t path_len;
+};
+
+struct snapshot {
+	struct rec_stream out;
+	long pagemap;
+	bool elf;              /* the file mapped last is an ELF file */
+	char elf_path[256];
+	struct trc_pages *run; /* not used across records */
+};
+
+static struct snapshot snap;
+
+static uint64_t hex(const char **p)
+{
+	uint64_t v = 0;
+
+	for (;; (*p)++) {
+		char ch = **p;
+
+		if (ch >= '0' && ch <= '9')
+			v = v << 4 | (uint64_t)(ch - '0');
+		else if (ch >= 'a' && ch <= 'f')
+			v = v << 4 | (uint64_t)(ch - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+static void parse(const char *p, struct mapping *m)
+{
+	memset(m, 0, sizeof *m);
+	m->start = hex(&p);
+	p++;
+	m->end = hex(&p);
+	p++;
+	m->prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) |
+		  (p[2] == 'x' ? PROT_EXEC : 0);
+	m->shared = p[3] == 's';
+	p += 5;
+	m->offset = hex(&p);
+	while (*p && *p != '/' && *p != '[')
+		p++;
+	m->path = p;
+	m->path_len = strlen(p);
+	m->file = *p == '/';
+}
+
+static bool starts_with(const char *s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return n && strlen(s) >= n && !memcmp(s, prefix, n);
+}
+
+static void pages(uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		uint64_t len = tr_min(end - start, RUN_PAGES * RAW_PAGE);
+		size_t size = sizeof(struct trc_pages) + len;
+		struct trc_pages *r = rec_begin(&snap.out, size);
+
+		if (!r)
+			return;
+		r->address = start;
+		r->length = (uint32_t)len;
+		if (!tr_copy(r->bytes, (void *)start, len))
+			r->length = 0;
+		rec_commit(&snap.out, r, TRC_PAGES, 0, size);
+		start += len;
+	}
+}
+
+static bool is_zero(uint64_t page)
+{
+	const uint64_t *p = (const uint64_t *)page;
+
+	for (unsigned i = 0; i < RAW_PAGE / 8; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/* Is this page's content not already known from the file, or zero? */
+static bool wanted(const struct mapping *m, uint64_t page, uint64_t entry, bool keep_file)
+{
+	if (m->file || m->shared) {
+		if (!m->shared && !keep_file)
+			return (entry & PM_TOUCHED) && !(entry & PM_FILE);
+		return true;
+	}
+	return (entry & PM_TOUCHED) && !is_zero(page);
+}
+
+static void contents(const struct mapping *m, uint64_t start, uint64_t end, bool keep_file)
+{
+	static uint64_t entries[PAGEMAP_BATCH];
+	uint64_t run = 0;
+
+	for (uint64_t at = start; at < end;) {
+		uint64_t n = tr_min(PAGEMAP_BATCH, (end - at) / RAW_PAGE);
+
+		memset(entries, 0xff, sizeof entries);
+		for (uint64_t i = 0; i < n; i++)
+			entries[i] = PM_TOUCHED;
+		if (snap.pagemap >= 0)
+			raw(SYS_pread64, snap.pagemap, entries, n * 8, at / RAW_PAGE * 8);
+		for (uint64_t i = 0; i < n; i++, at += RAW_PAGE) {
+			bool want = wanted(m, at, entries[i], keep_file);
+
+			if (want && !run)
+				run = at;
+			if (!want && run) {
+				pages(run, at);
+				run = 0;
+			}
+		}
+	}
+	if (run)
+		pages(run, end);
+}
+
+static unsigned region_flags(const struct mapping *m)
+{
+	unsigned flags = m->shared ? TRC_REGION_SHARED : 0;
+
+	if (m->start >= ((uint64_t)__ehdr_start & ~(RAW_PAGE - 1)) && m->start < (uint64_t)_end)
+		flags |= TRC_REGION_SHIM;
+	if (starts_with(m->path, "[stack"))
+		flags |= TRC_REGION_STACK;
+	if (starts_with(m->path, "[heap"))
+		flags |= TRC_REGION_HEAP | TRC_REGION_BRK;
+	if (starts_with(m->path, "[vdso"))
+		flags |= TRC_REGION_VDSO;
+	return flags;
+}
+
+static void region(const struct mapping *m, uint64_t start, uint64_t end)
+{
+	size_t size = sizeof(struct trc_region) + m->path_len;
+	unsigned flags = region_flags(m);
+	struct trc_region *r = rec_begin(&snap.out, size);
+
+	if (!r)
+		return;
+	r->start = start;
+	r->end = end;
+	r->offset = m->file ? m->offset + (start - m->start) : 0;
+	r->prot = m->prot;
+	r->path_len = (uint32_t)m->path_len;
+	memcpy(r->path, m->path, m->path_len);
+	rec_commit(&snap.out, r, TRC_REGION, flags, size);
+	bool keep_file = (m->file && !snap.elf) || (flags & TRC_REGION_VDSO);
+	struct mapping as = *m;
+
+	as.file |= !!(flags & TRC_REGION_VDSO);
+	if (m->prot & PROT_READ)
+		contents(&as, start, end, keep_file);
+}
+
+/* Remembers whether the file whose segments follow is an ELF file. */
+static void look_at_file(const struct mapping *m)
+{
+	uint32_t magic = 0;
+	struct raw_text t = { snap.elf_path, 0, sizeof snap.elf_path };
+
+	if (m->offset == 0) {
+		snap.elf = (m->prot & PROT_READ) && tr_copy(&magic, (void *)m->start, 4) &&
+			   magic == 0x464c457f;
+		text_str(&t, m->path);
+	} else if (m->path_len >= sizeof snap.elf_path || memcmp(snap.elf_path, m->path, m->path_len)) {
+		snap.elf = false;
+	}
+}
+
+static void one(const char *line)
+{
+	struct mapping m;
+
+	parse(line, &m);
+	if (m.start >= 1ull << 47 || starts_with(m.path, "[vvar") ||
+	    starts_with(m.path, "[vsyscall") || starts_with(m.path, rec_dir_path()))
+		return;
+	if (m.file)
+		look_at_file(&m);
+	for (uint64_t at = m.start; at < m.end;) {
+		uint64_t own_end = 0, own = tr_owned_next(at, &own_end);
+		uint64_t stop = tr_min(own, m.end);
+
+		if (stop > at)
+			region(&m, at, stop);
+		at = own < m.end ? own_end : m.end;
+	}
+}
+
+void tr_snapshot(enum trc_stream stream)
+{
+	static char buf[16384];
+	size_t have = 0;
+
+	if (!rec_open(&snap.out, stream, 0))
+		return; /* it has said why */
+	long maps = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (raw_failed(maps)) {
+		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
+		rec_close(&snap.out);
+		return;
+	}
+	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+	for (;;) {
+		long n = raw(SYS_read, maps, buf + have, sizeof buf - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		size_t at = 0;
+		for (size_t i = 0; i < have; i++)
+			if (buf[i] == '\n') {
+				buf[i] = 0;
+				one(buf + at);
+				at = i + 1;
+			}
+		memmove(buf, buf + at, have - at);
+		have -= at;
+	}
+	raw(SYS_close, maps);
+	if (snap.pagemap >= 0)
+		raw(SYS_close, snap.pagemap);
+	rec_close(&snap.out);
+}

@@ -1,0 +1,145 @@
+/*
+ * Take-over: from the shim's constructor the program goes on inside the
+ * translator. Everything before (the dynamic linker, other constructors) ran
+ * natively; the snapshot shows what it left behind.
+ */
+#include "preload/translate/emit.h"
+
+#include <asm/prctl.h>
+#include <cpuid.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+bool tr_link_init(void);
+void tr_vdso_patch(void);
+extern uint8_t tr_features;
+
+static uint64_t auxv(uint64_t type)
+{
+	uint64_t buf[64];
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/auxv", O_RDONLY | O_CLOEXEC);
+	long n = raw_failed(fd) ? 0 : raw(SYS_read, fd, buf, sizeof buf);
+
+	if (!raw_failed(fd))
+		raw(SYS_close, fd);
+	for (long i = 0; i + 16 <= n; i += 16)
+		if (buf[i / 8] == type)
+			return buf[i / 8 + 1];
+	return 0;
+}
+
+uint64_t tr_auxv(uint64_t type);
+uint64_t tr_auxv(uint64_t type)
+{
+	return auxv(type);
+}
+
+static void look_at_machine(void)
+{
+	struct tr_machine *m = &tr_machine;
+	uint32_t a, b, c, d;
+
+	__cpuid(1, a, b, c, d);
+	bool osxsave = c >> 27 & 1, avx = c >> 28 & 1;
+	if (osxsave) {
+		uint32_t lo, hi;
+
+		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+		m->xcr0 = (uint64_t)hi << 32 | lo;
+		__cpuid_count(13, 0, a, b, c, d);
+		m->xsave_size = b;
+		__cpuid_count(13, 2, a, b, c, d);
+		m->avx_offset = b;
+		__cpuid_count(13, 6, a, b, c, d);
+		m->zmm_offset = b;
+	} else {
+		m->xsave_size = 512;
+	}
+	m->avx = avx && (m->xcr0 & 6) == 6;
+	m->avx512 = m->avx && (m->xcr0 & 0xe0) == 0xe0;
+	__cpuid_count(7, 0, a, b, c, d);
+	m->bmi2 = b >> 8 & 1;
+	m->fsgsbase = (b & 1) && (auxv(AT_HWCAP2) & 2);
+	tr_features = m->fsgsbase ? 8 : 0;
+	m->event_pc = (uint64_t)shim_event;
+}
+
+bool tr_available(void)
+{
+	static int known; /* 0 not asked, 1 yes, 2 no */
+
+	if (known)
+		return known == 1;
+	known = 2;
+	look_at_machine();
+	if (tr_machine.xsave_size > 8192 || !tr_cache_init() || !tr_link_init() ||
+	    !tr_code_refresh())
+		return false;
+	known = 1;
+	return true;
+}
+
+/* After a detach %gs is the program's again, and threads may be born unseen. */
+static struct shim_thread *self_hook(void)
+{
+	if (__builtin_expect(!tr.detached, 1))
+		return tr_self()->thread;
+	uint32_t tid = (uint32_t)raw(SYS_gettid);
+	struct shim_thread *t = shim_thread_by_tid(tid);
+
+	return t ? t : shim_thread_new(shim_thread_at(0), tid);
+}
+
+/* glibc registered this thread's area; the kernel would write cpu numbers into it unseen. */
+static void rseq_unregister(void)
+{
+	extern const ptrdiff_t __rseq_offset __attribute__((weak));
+	extern const unsigned __rseq_size __attribute__((weak));
+	uint64_t fs = 0;
+
+	if (!&__rseq_size || !__rseq_size)
+		return;
+	raw(SYS_arch_prctl, ARCH_GET_FS, &fs);
+	raw(SYS_rseq, fs + (uint64_t)__rseq_offset, 32, 1, 0x53053053);
+}
+
+/* Runs on the native stack with the application's registers in the context. */
+void tr_started(struct tr_ctx *c);
+void tr_started(struct tr_ctx *c)
+{
+	rseq_unregister();
+	tr_vdso_patch();
+	tr_snapshot(TRC_STREAM_MEMORY);
+	tr_record_start(c);
+	c->in_call = false;
+	tr_go_on(c);
+}
+
+void tr_takeover(void)
+{
+	struct shim_thread *t = shim_self();
+
+	if (!t || !tr_available())
+		return;
+	tr_lock();
+	struct tr_ctx *c = tr_ctx_new(t);
+	tr_unlock();
+	if (!c || !rec_open(&tr_frags_stream, TRC_STREAM_FRAGS, 0)) {
+		shim_degrade("no memory for the translator; recording synchronisation only");
+		return;
+	}
+	raw(SYS_arch_prctl, ARCH_GET_GS, &c->native_gs);
+	t->translator = c;
+	tr_path_open(c);
+	rec_kv_num("event_pc", tr_machine.event_pc);
+	tr_ctx_attach(c);
+	tr_signals_init(c);
+	if (tr_machine.avx)
+		__asm__ volatile("vmovdqu %%ymm15, %0" : "=m"(c->vec15));
+	else
+		__asm__ volatile("movdqu %%xmm15, %0" : "=m"(c->vec15));
+	tr_set_gs((uint64_t)c);
+	shim_self_hook = self_hook;
+	tr_start_here(c);
+}

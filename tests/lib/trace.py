@@ -1,0 +1,198 @@
+"""A small independent reader of traces, for tests of the recorder.
+
+It shares no code with csched: what both agree on is more likely to be right.
+    t = Trace(path); t.threads; t.sync(0); t.failure; t.end; t.kv
+Raises ValueError with a place for anything that is not as trace_format.h says.
+"""
+import collections
+import os
+import re
+import struct
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+HEADER = open(os.path.join(ROOT, "common", "trace_format.h")).read()
+MASK = (1 << 64) - 1
+
+
+def enum(name):
+    """Values of an enum in the header, by name."""
+    body = re.search(r"enum %s \{(.*?)\}" % name, HEADER, re.S).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    value, out = 0, {}
+    for item in body.split(","):
+        m = re.match(r"\s*(\w+)\s*(?:=\s*(\d+))?\s*$", item)
+        if m:
+            value = int(m.group(2)) if m.group(2) else value
+            out[m.group(1)] = value
+            value += 1
+    return out
+
+
+TYPE = enum("trc_type")
+OP = enum("trc_op")
+AT = enum("trc_at")
+KIND = enum("trc_failure_kind")
+OP_NAME = {v: k[7:] for k, v in OP.items()}
+AT_NAME = {v: k[7:] for k, v in AT.items()}
+KIND_NAME = {v: k[9:] for k, v in KIND.items()}
+OPEN = 0xFFFFFFFF
+LIVE, MOVED = 1, 2  # enum trc_place
+
+Sync = collections.namedtuple("Sync", "op at tsc object site result thread value")
+Failure = collections.namedtuple(
+    "Failure", "kind thread signal code status address regs text detail")
+Blocked = collections.namedtuple("Blocked", "thread op cycle object site owner owner_site")
+Thread = collections.namedtuple("Thread", "thread parent ordinal tid tsc pthread")
+
+
+def checksum(data):
+    k = 0x9E3779B97F4A7C15
+    n = len(data)
+    h = [n, n ^ k, ~n & MASK, k]
+    data = data + b"\0" * (-n % 64)
+    for at in range(0, len(data), 64):
+        w = struct.unpack_from("<8Q", data, at)
+        for i in range(4):
+            v = (h[i] ^ w[2 * i]) * (k ^ w[2 * i + 1])
+            h[i] = (v ^ v >> 64) & MASK
+    s = h[0]
+    for i in (1, 2, 3):
+        s = ((s ^ h[i]) * k + (s >> 32)) & MASK
+    return s
+
+
+def chunks(path, check):
+    """Yields (payload, is_open) in order."""
+    data = open(path, "rb").read()
+    found, live = [], {}  # live chunks lie before their predecessors
+    at = 0
+    while at < len(data):
+        if len(data) - at < 64:
+            raise ValueError("%s: %d bytes left at %d" % (path, len(data) - at, at))
+        magic, version, _, _, sequence, capacity, pos, hsum, length, place, csum, _ = \
+            struct.unpack_from("<QHHIIIQQIIQQ", data, at)
+        if magic == 0:
+            break  # allocated, killed before the header was written
+        if magic != 0x6B6E686368637363 or version != 1:
+            raise ValueError("%s: bad chunk at %d" % (path, at))
+        chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
+        at += 64 + capacity
+        if place == MOVED:
+            continue
+        if hsum != checksum(data[at - 64 - capacity:at - 32 - capacity]):
+            if hsum == 0:
+                break
+            raise ValueError("%s: bad header checksum at %d" % (path, at))
+        if place == LIVE:
+            live[sequence] = chunk
+        elif at < len(data) or sequence not in live:  # else a copy that was being made
+            found.append(chunk)
+    start = 0
+    for seq, (sequence, pos, used, is_open, csum, at) in enumerate(sorted(found + list(live.values()))):
+        if sequence != seq or pos != start:
+            raise ValueError("%s: chunk %d at %d where %d at %d was expected" %
+                             (path, sequence, pos, seq, start))
+        payload = data[at:at + used]
+        if not is_open and check and checksum(payload) != csum:
+            raise ValueError("%s: bad checksum in chunk %d" % (path, seq))
+        yield payload, is_open
+        start += used
+
+
+def records(path, check=True):
+    """Yields (type, flags, bytes) of a record stream."""
+    for payload, is_open in chunks(path, check):
+        at = 0
+        while at < len(payload):
+            head, flags, size = struct.unpack_from("<HHI", payload, at)
+            if head == 0:
+                if not is_open:
+                    raise ValueError("%s: a hole in a sealed chunk" % path)
+                break
+            if size < 8 or size % 8 or at + size > len(payload):
+                raise ValueError("%s: record of %d bytes at %d" % (path, size, at))
+            yield head, flags, payload[at:at + size]
+            at += size
+
+
+def sync_flags(path):
+    """Flags of all records of a stream that holds only sync events: quick, they are of one size."""
+    for payload, is_open in chunks(path, False):
+        half = memoryview(payload[:len(payload) // 48 * 48]).cast("H")
+        types, flags, low, high = (half[i::24].tolist() for i in range(4))
+        n = types.index(0) if 0 in types else len(types)
+        if n < len(types) and not is_open:
+            raise ValueError("%s: a hole in a sealed chunk" % path)
+        if set(types[:n]) - {TYPE["TRC_SYNC"]} or set(low[:n]) - {48} or set(high[:n]) - {0}:
+            raise ValueError("%s: not a stream of sync events" % path)
+        yield from flags[:n]
+
+
+class Trace:
+    def __init__(self, path, check=True):
+        self.path, self.check = path, check
+        self.kv, self.threads, self.notes, self.names = {}, {}, [], {}
+        self.failure = self.end = self.exec = None
+        self.modules, self.blocked, self.stacks, self.children = [], [], [], []
+        self.withdrawn = 0
+        for kind, flags, b in records(os.path.join(path, "process"), check):
+            self.take(kind, flags, b)
+
+    def take(self, kind, flags, b):
+        if kind == TYPE["TRC_KV"]:
+            k, v = struct.unpack_from("<II", b, 8)
+            self.kv[b[16:16 + k].decode()] = b[16 + k:16 + k + v]
+        elif kind == TYPE["TRC_MODULE"]:
+            start, end, offset, tsc, prot, idlen, _, plen = struct.unpack_from("<QQQQIBBH", b, 8)
+            self.modules.append((start, end, offset, prot, b[48:48 + idlen].hex(),
+                                 b[80:80 + plen].decode()))
+        elif kind == TYPE["TRC_THREAD"]:
+            t = Thread(*struct.unpack_from("<IIIIQQ", b, 8))
+            if t.thread in self.threads:
+                raise ValueError("thread %d twice" % t.thread)
+            self.threads[t.thread] = t
+        elif kind == TYPE["TRC_THREAD_NAME"]:
+            t, n = struct.unpack_from("<II", b, 8)
+            self.names[t] = b[16:16 + n].decode()
+        elif kind == TYPE["TRC_NOTE"]:
+            _, _, n = struct.unpack_from("<QII", b, 8)
+            self.notes.append((flags, b[24:24 + n].decode()))
+        elif kind == TYPE["TRC_FAILURE"]:
+            _, thread, sig, code, status, addr = struct.unpack_from("<QIiiiQ", b, 8)
+            regs = struct.unpack_from("<18Q", b, 40)
+            _, tlen, dlen = struct.unpack_from("<QII", b, 184)
+            self.failure = Failure(KIND_NAME[flags], thread, sig, code, status, addr, regs,
+                                   b[200:200 + tlen].decode(), b[200 + tlen:200 + tlen + dlen])
+        elif kind == TYPE["TRC_STACK"]:
+            thread, length = struct.unpack_from("<II", b, 8)
+            self.stacks.append((thread, length))
+        elif kind == TYPE["TRC_BLOCKED"]:
+            thread, op, cycle, obj, site, owner, _, osite = struct.unpack_from("<IHHQQIIQ", b, 8)
+            self.blocked.append(Blocked(thread, OP_NAME[op], cycle, obj, site, owner, osite))
+        elif kind == TYPE["TRC_WITHDRAWN"]:
+            self.withdrawn += 1
+            self.failure = None
+        elif kind == TYPE["TRC_CHILD"]:
+            self.children.append((flags,) + struct.unpack_from("<II", b, 16))
+        elif kind == TYPE["TRC_EXEC"]:
+            n = struct.unpack_from("<I", b, 20)[0]
+            self.exec = b[24:24 + n].decode()
+        elif kind == TYPE["TRC_END"]:
+            self.end = (flags, struct.unpack_from("<i", b, 16)[0])
+        else:
+            raise ValueError("record type %d in the process stream" % kind)
+
+    def id(self, n):
+        t = self.threads[n]
+        return "T0" if n == 0 else "%s.%d" % (self.id(t.parent), t.ordinal)
+
+    def sync(self, n):
+        """Sync events of thread n."""
+        path = os.path.join(self.path, "t%d.rec" % n)
+        if not os.path.exists(path):
+            return
+        for kind, flags, b in records(path, self.check):
+            if kind == TYPE["TRC_SYNC"]:
+                tsc, obj, site, result, thread, value = struct.unpack_from("<QQQiIQ", b, 8)
+                yield Sync(OP_NAME[flags & 0xFFF], AT_NAME[flags >> 12], tsc, obj, site, result,
+                           thread, value)

@@ -1,0 +1,109 @@
+/*
+ * What is asked of the kernel without libc: kernel stack|threads|ring|aio. Says what it
+ * saw; exits with 77 where the kernel refuses.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int on_my_own(void *arg)
+{
+	char here;
+	uintptr_t stack = (uintptr_t)arg, at = (uintptr_t)&here;
+
+	printf("child on its own stack: %d\n", at >= stack && at < stack + 65536);
+	fflush(stdout);
+	return 7;
+}
+
+/* clone() as libc has it, without CLONE_VM: a process of its own on a stack of its own. */
+static int stack(void)
+{
+	char *own = malloc(65536);
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = clone(on_my_own, own + 65536, SIGCHLD, own);
+	waitpid(pid, &status, 0);
+	printf("ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+	return 0;
+}
+
+static void *say_tid(void *arg)
+{
+	*(long *)arg = syscall(SYS_gettid);
+	return NULL;
+}
+
+static int threads(void)
+{
+	pthread_t t[3];
+	long tid[3];
+
+	printf("%ld", (long)syscall(SYS_gettid));
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, say_tid, &tid[i]);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(t[i], NULL);
+		printf(" %ld", tid[i]);
+	}
+	printf("\n");
+	return 0;
+}
+
+static int ring(void)
+{
+	struct io_uring_params p;
+
+	for (int i = 0; i < 2; i++) {
+		memset(&p, 0, sizeof p);
+		if (syscall(SYS_io_uring_setup, 4, &p) < 0)
+			return 77;
+	}
+	printf("%u entries\n", p.sq_entries);
+	return 0;
+}
+
+static int aio(void)
+{
+	aio_context_t ctx = 0;
+	char text[] = "written\n";
+	struct iocb b = { .aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = 1,
+			  .aio_buf = (uint64_t)text, .aio_nbytes = sizeof text - 1 }, *list = &b;
+	struct io_event e;
+
+	if (syscall(SYS_io_setup, 4, &ctx) < 0)
+		return 77;
+	for (int i = 0; i < 2; i++) {
+		if (syscall(SYS_io_submit, ctx, 1, &list) != 1)
+			return 77;
+		syscall(SYS_io_getevents, ctx, 1, 1, &e, NULL);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(void);
+	} ways[] = { { "stack", stack }, { "threads", threads }, { "ring", ring }, { "aio", aio } };
+
+	for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
+		if (!strcmp(argv[1], ways[i].name))
+			return ways[i].run();
+	return 2;
+}

@@ -1,0 +1,216 @@
+/* The hint names the kind of fix and its lines, from what the trace holds. */
+#include "tests/lib/check.h"
+#include "tests/lib/sym_fixture.h"
+
+struct expected {
+	const char *what;
+	void (*make)(struct fixture *fx);
+	enum dsp_hint_kind kind;
+	const char *words[4]; /* all in the hint's text */
+	enum dsp_hint_kind also;
+	size_t regions;
+};
+
+/* The same accesses, the intruder under a lock the other does not take. */
+static void one_sided_lock(struct fixture *fx)
+{
+	fixture_check_then_act(fx);
+	uint32_t other = fixture_mutex(fx, "other");
+
+	for (uint32_t i = 0; i < fx->trace->threads[1].nevents; i++) {
+		struct sym_event *e = fixture_at(fx, 1, i);
+
+		if (e->op == SYM_LOCK || e->op == SYM_UNLOCK)
+			e->target = other;
+	}
+}
+
+static void self_deadlock(struct fixture *fx)
+{
+	fixture_deadlock(fx);
+	fixture_at(fx, 1, 2)->target = fixture_at(fx, 1, 1)->target;
+	fx->trace->failure.nblocked = 1;
+	fx->answer.ncause = 0;
+}
+
+/* T0.1 signals before T0.2 waits. */
+static void lost_wakeup(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/wake", "/src/wake.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+	struct sym_object cond = { .name = (char *)"ready", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_event(fx, 1, SYM_START, SYM_NONE, "waker", 9);
+	fixture_event(fx, 1, SYM_SIGNAL, c, "waker", 10);
+	fixture_event(fx, 2, SYM_START, SYM_NONE, "waiter", 19);
+	fixture_event(fx, 2, SYM_LOCK, m, "waiter", 20);
+	uint32_t unlock = fixture_event(fx, 2, SYM_UNLOCK, m, "waiter", 21);
+	uint32_t wait = fixture_event(fx, 2, SYM_WAIT, c, "waiter", 21);
+
+	fixture_at(fx, 2, wait)->link = unlock;
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	t->failure.blocked = xcalloc(1, sizeof *t->failure.blocked);
+	t->failure.nblocked = 1;
+	t->failure.blocked[0] = (struct sym_blocked){ 2, wait };
+	fixture_order(fx, &fx->answer.failing, "00 11 222");
+	fixture_cause(fx, 1, 1, 2, unlock);
+	fixture_alternate(fx, "00 222 11 2");
+}
+
+/* As the solver has it: the order the path demands is not part of the cause. */
+static void two_variables_one_edge(struct fixture *fx)
+{
+	fixture_two_variables(fx);
+	fx->answer.ncause = 1;
+}
+
+/* The alternate lets the reader go first. */
+static void two_variables_reader_first(struct fixture *fx)
+{
+	fixture_two_variables(fx);
+	fx->answer.ncause = 1;
+	fx->answer.cause[0] = fx->answer.cause[1];
+	fixture_order_free(&fx->answer.alternates[0].order);
+	free(fx->answer.alternates);
+	fixture_alternate(fx, "00 2222 111");
+}
+
+/* The run ends before the second write; an earlier round shows where it would be. */
+static void unfinished(struct fixture *fx, bool earlier_round)
+{
+	fixture_init(fx, "/home/u/pair", "/src/pair.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t low = fixture_var(fx, "low", "int", 0), high = fixture_var(fx, "high", "int", 5);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	for (int round = !earlier_round; round < 2; round++) {
+		uint32_t w = fixture_event(fx, 1, SYM_WRITE, low, "move", 10);
+
+		fixture_at(fx, 1, w)->value = expr_const(t->pool, 32, round ? 20 : 10);
+		if (round)
+			break;
+		w = fixture_event(fx, 1, SYM_WRITE, high, "move", 12);
+		fixture_at(fx, 1, w)->value = expr_const(t->pool, 32, 15);
+	}
+	uint32_t rl = fixture_event(fx, 2, SYM_READ, low, "watch", 20);
+	uint32_t rh = fixture_event(fx, 2, SYM_READ, high, "watch", 21);
+
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "watch", 22);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `low <= high' failed",
+		      expr_binary(t->pool, EX_SLT, fixture_sym(fx, 2, rh), fixture_sym(fx, 2, rl)));
+	fixture_order(fx, &fx->answer.failing, earlier_round ? "00 111 222" : "00 1 222");
+	fixture_cause(fx, 1, earlier_round ? 2 : 0, 2, rl);
+	fixture_alternate(fx, earlier_round ? "00 11 222 1" : "00 222 1");
+}
+
+static void unfinished_round(struct fixture *fx)
+{
+	unfinished(fx, true);
+}
+
+static void unfinished_first(struct fixture *fx)
+{
+	unfinished(fx, false);
+}
+
+/* Between check and use the thread waits at a barrier. */
+static void across_a_barrier(struct fixture *fx)
+{
+	fixture_check_then_act(fx);
+	struct sym_object barrier = { .name = (char *)"round", .kind = SYM_BARRIER, .count = 1,
+				      .owner = SYM_NONE };
+	uint32_t b = sym_add_object(fx->trace, &barrier);
+
+	fixture_at(fx, 1, 3)->op = SYM_BARRIER_ENTER;
+	fixture_at(fx, 1, 4)->op = SYM_BARRIER_LEAVE;
+	fixture_at(fx, 1, 4)->link = 3;
+	fixture_at(fx, 1, 3)->target = fixture_at(fx, 1, 4)->target = b;
+}
+
+/* Two rounds of a loop read the same variable at the same place. */
+static void two_rounds(struct fixture *fx)
+{
+	fixture_check_then_act(fx);
+	fixture_at(fx, 1, 2)->pc = fixture_at(fx, 1, 5)->pc;
+	fixture_at(fx, 1, 5)->occurrence = fixture_at(fx, 1, 2)->occurrence + 1;
+}
+
+static const struct expected table[] = {
+	{ "a lost update", fixture_lost_update, DSP_HINT_ATOMIC,
+	  { "bank.c:10 to 12", "T0.1 writes `total' at bank.c:12", "no lock is held" },
+	  DSP_HINT_NONE, 1 },
+	{ "check then act, lock released in between", fixture_check_then_act, DSP_HINT_ATOMIC,
+	  { "Keep `m' locked from crasher.c:11 to 14", "lets it go at crasher.c:12",
+	    "crasher.c:21" }, DSP_HINT_NONE, 1 },
+	{ "check then act under the wrong lock", one_sided_lock, DSP_HINT_ATOMIC,
+	  { "under `m'", "T0.1 does not hold" }, DSP_HINT_NONE, 1 },
+	{ "locks taken in opposite orders", fixture_deadlock, DSP_HINT_LOCK_ORDER,
+	  { "T0.1 takes `a' at abba.c:10, then `b' at abba.c:11",
+	    "T0.2 takes `b' at abba.c:20, then `a' at abba.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a lock taken twice", self_deadlock, DSP_HINT_NONE,
+	  { "already holds it since abba.c:10" }, DSP_HINT_NONE, 0 },
+	{ "use before initialisation", fixture_use_before_init, DSP_HINT_ORDER,
+	  { "init.c:32", "before T0.1 is created at init.c:31" }, DSP_HINT_NONE, 0 },
+	{ "a creator that tears down too early", fixture_teardown, DSP_HINT_ORDER,
+	  { "Let T0 wait for T0.1 before pbzip.c:40", "the join at pbzip.c:44 comes too late" },
+	  DSP_HINT_ATOMIC, 1 },
+	{ "two variables that belong together", fixture_two_variables, DSP_HINT_ATOMIC,
+	  { "2stage.c:10 to 14" }, DSP_HINT_NONE, 1 },
+	{ "two variables, one edge", two_variables_one_edge, DSP_HINT_ATOMIC,
+	  { "2stage.c:10 to 14", "T0.2 reads `b' at 2stage.c:21" }, DSP_HINT_NONE, 1 },
+	{ "two variables, reader first", two_variables_reader_first, DSP_HINT_ATOMIC,
+	  { "2stage.c:10 to 14" }, DSP_HINT_NONE, 1 },
+	{ "an update cut short by the failure", unfinished_round, DSP_HINT_ATOMIC,
+	  { "Make pair.c:10 to 12 one atomic step", "T0.2 reads `high' at pair.c:21" },
+	  DSP_HINT_NONE, 1 },
+	{ "an update cut short in its first round", unfinished_first, DSP_HINT_ATOMIC,
+	  { "Read `low' and `high' in one atomic step (pair.c:20 to 21", "pair.c:10" },
+	  DSP_HINT_NONE, 1 },
+	{ "a lost wake-up", lost_wakeup, DSP_HINT_ORDER,
+	  { "T0.1 signals `ready' at wake.c:10", "before T0.2 waits at wake.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "a barrier in between", across_a_barrier, DSP_HINT_ORDER, { "crasher.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "two rounds of a loop", two_rounds, DSP_HINT_ORDER, { "crasher.c:21" },
+	  DSP_HINT_NONE, 0 },
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		const struct expected *x = &table[i];
+		struct fixture fx;
+		struct dsp *d = NULL;
+
+		x->make(&fx);
+		err_t e = dsp_build(fx.trace, &fx.answer, &d);
+
+		if (!CHECK(!e, "%s projects", x->what)) {
+			err_free(e);
+			fixture_free(&fx);
+			continue;
+		}
+		CHECK(d->hint.kind == x->kind, "%s: hint is %s (is %s)", x->what,
+		      dsp_hint_name(x->kind), dsp_hint_name(d->hint.kind));
+		for (size_t k = 0; k < 4 && x->words[k]; k++)
+			CHECK(d->hint.text && strstr(d->hint.text, x->words[k]),
+			      "%s: says \"%s\" (says %s)", x->what, x->words[k],
+			      d->hint.text ? d->hint.text : "nothing");
+		CHECK(d->also.kind == x->also, "%s: second way is %s (is %s)", x->what,
+		      dsp_hint_name(x->also), dsp_hint_name(d->also.kind));
+		CHECK(d->nregions == x->regions, "%s: %zu regions (has %zu)", x->what, x->regions,
+		      d->nregions);
+		dsp_free(d);
+		fixture_free(&fx);
+	}
+	CHECK_END();
+}

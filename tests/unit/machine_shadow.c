@@ -1,0 +1,208 @@
+/*
+ * The shadow against the hardware: small functions are executed in the machine
+ * with symbolic arguments in memory; the expression of the result, evaluated for
+ * other arguments, must be what the function itself returns for those, as long
+ * as the collected conditions hold for them.
+ */
+#include "analyzer/machine/code.h"
+#include "analyzer/machine/shadow_ops.h"
+#include "tests/lib/check.h"
+
+#include <string.h>
+
+#define STACK 0x20000000ull
+#define ARGS 0x30000000ull
+#define RETURN_TO 0x40000000ull
+
+typedef uint64_t (*function)(const uint64_t *a);
+
+__attribute__((noinline)) static uint64_t mixed(const uint64_t *a)
+{
+	uint32_t x = (uint32_t)a[0], y = (uint32_t)a[1];
+
+	return (x * 3 + (y ^ 0x55)) - (uint32_t)((int32_t)y >> 3) + (x << (y & 7));
+}
+
+__attribute__((noinline)) static uint64_t narrow(const uint64_t *a)
+{
+	const uint8_t *b = (const uint8_t *)a;
+	const int16_t *h = (const int16_t *)a;
+
+	return (uint64_t)(b[1] + b[9] * 2) ^ (uint64_t)(int64_t)h[2] ^ (uint64_t)(uint16_t)~h[5];
+}
+
+__attribute__((noinline)) static uint64_t choose(const uint64_t *a)
+{
+	int64_t x = (int64_t)a[0], y = (int64_t)a[1];
+	uint64_t r = x < y ? 1 : 2;
+	int32_t sum;
+
+	r += (uint64_t)(a[0] > a[1]) * 4 + (uint64_t)(x == y) * 8;
+	r += (uint64_t)((int8_t)x >= (int8_t)y) * 16;
+	return r + (uint64_t)__builtin_add_overflow((int32_t)x, (int32_t)y, &sum) * 32;
+}
+
+__attribute__((noinline)) static uint64_t wide(const uint64_t *a)
+{
+	unsigned __int128 p = (unsigned __int128)a[0] * a[1];
+
+	return (uint64_t)(p >> 64) ^ (uint64_t)p ^ a[0] / 10 ^ (uint64_t)((int64_t)a[1] / 7);
+}
+
+__attribute__((noinline)) static uint64_t divide(const uint64_t *a)
+{
+	uint32_t d = (uint32_t)a[1] | 1;
+
+	return a[0] / (a[1] | 1) + (uint32_t)a[0] % d +
+	       (uint64_t)((int32_t)a[0] / (int32_t)((d & 0xffff) | 3));
+}
+
+__attribute__((noinline)) static uint64_t copied(const uint64_t *a)
+{
+	uint64_t b[4];
+
+	memcpy(b, a, 16); /* through a vector register */
+	b[2] = b[1];
+	b[3] = __builtin_bswap64(b[0]);
+	__asm__ volatile("" : : "r"(b) : "memory");
+	return b[2] + b[3];
+}
+
+__attribute__((noinline)) static uint64_t branches(const uint64_t *a)
+{
+	uint64_t r = 0;
+
+	if ((int32_t)a[0] < 100)
+		r += a[0] * 2;
+	if (a[1] & 4)
+		r ^= a[1];
+	else
+		r -= 3;
+	return r;
+}
+
+struct harness {
+	struct expr_pool *pool;
+	expr_id symbol[2];
+	VEC(expr_id) conds;
+};
+
+static expr_id on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,
+			 unsigned how, uint64_t value, expr_id e)
+{
+	struct harness *h = arg;
+	unsigned low = (unsigned)(address - ARGS) % 8;
+
+	(void)m;
+	(void)pc;
+	(void)value;
+	(void)e;
+	if (!(how & ACCESS_READ) || address < ARGS || address >= ARGS + 16 || low + size > 8)
+		return EXPR_NONE;
+	return expr_extract(h->pool, h->symbol[(address - ARGS) / 8], low * 8, size * 8);
+}
+
+static void on_concretized(void *arg, struct mach *m, uint64_t pc, expr_id cond, const char *why)
+{
+	struct harness *h = arg;
+
+	(void)m;
+	(void)pc;
+	(void)why;
+	if (cond)
+		vec_push(&h->conds, cond);
+}
+
+static bool on_branch(void *arg, struct mach *m, const struct mach_block *b, int taken,
+		      uint64_t next)
+{
+	struct harness *h = arg;
+	expr_id cond = shadow_branch_condition(m);
+
+	(void)b;
+	(void)taken;
+	if (cond)
+		vec_push(&h->conds, cond);
+	m->stop_asked = next == RETURN_TO;
+	return true;
+}
+
+static void start(struct mach *m, function f, const uint64_t args[2])
+{
+	uint64_t page = (uint64_t)f & ~(uint64_t)(MEM_PAGE - 1), ret = RETURN_TO;
+	struct mach_cpu cpu;
+
+	mem_map(m->mem, page - MEM_PAGE, page + 2 * MEM_PAGE, MEM_R | MEM_X, false);
+	mem_poke(m->mem, page, (const void *)page, MEM_PAGE + 512);
+	mem_map(m->mem, STACK, STACK + 0x4000, MEM_R | MEM_W, false);
+	mem_map(m->mem, ARGS, ARGS + 0x1000, MEM_R | MEM_W, false);
+	mem_poke(m->mem, ARGS, args, 16);
+	mem_poke(m->mem, STACK + 0x2ff8, &ret, 8);
+	mach_cpu_init(&cpu);
+	cpu.g.guest_RIP = (uint64_t)f;
+	cpu.g.guest_RSP = STACK + 0x2ff8;
+	cpu.g.guest_RDI = ARGS;
+	mach_cpu_load(m, &cpu);
+}
+
+static void one(const char *name, function f, const uint64_t args[2])
+{
+	static const uint64_t values[] = { 0, 1, 2, 7, 99, 100, 255, 0x7fffffff, 0x80000000,
+					   0xffffffffffffffffull, 0x8000000000000000ull,
+					   0x123456789abcdef0ull };
+	struct harness h = { .pool = expr_pool_new() };
+	const struct shadow_hooks hooks = { &h, on_access, on_concretized };
+	size_t n = sizeof values / sizeof values[0], agreed = 0, wrong = 0;
+	struct mach *m;
+	expr_id result;
+
+	h.symbol[0] = expr_symbol(h.pool, 64, "a0");
+	h.symbol[1] = expr_symbol(h.pool, 64, "a1");
+	err_free(mach_engine_new(&m));
+	start(m, f, args);
+	shadow_new(m, h.pool, &hooks);
+	m->branch = on_branch;
+	m->branch_arg = &h;
+	enum mach_stop stop = mach_engine_run(m);
+
+	CHECK(stop == STOP_HOOK && m->frame->g.guest_RAX == f(args), "%s: the concrete result", name);
+	result = shadow_expr(m, MACH_OFF(RAX), 64);
+	CHECK(result != EXPR_NONE, "%s: the result depends on the arguments", name);
+	for (size_t i = 0; result && i < n * n + 1; i++) {
+		uint64_t a[2] = { values[i / n % n], values[i % n] };
+		bool holds = true;
+
+		if (i == n * n)
+			memcpy(a, args, sizeof a);
+		for (size_t k = 0; k < h.conds.n && holds; k++)
+			holds = expr_eval(h.pool, h.conds.v[k], a);
+		if (!holds)
+			continue;
+		if (expr_eval(h.pool, result, a) == f(a))
+			agreed++;
+		else
+			wrong++;
+	}
+	CHECK(agreed > 0 && !wrong, "%s: %zu other arguments on the same path agree, %zu do not", name,
+	      agreed, wrong);
+	shadow_free(m->shadow);
+	mach_engine_free(m);
+	expr_pool_free(h.pool);
+	vec_free(&h.conds);
+}
+
+int main(void)
+{
+	static const uint64_t args[][2] = { { 5, 12 }, { 0x1234567890ull, 0xfedcba98ull }, { 77, 3 } };
+
+	for (size_t i = 0; i < 3; i++) {
+		one("mixed", mixed, args[i]);
+		one("narrow", narrow, args[i]);
+		one("choose", choose, args[i]);
+		one("wide", wide, args[i]);
+		one("divide", divide, args[i]);
+		one("copied", copied, args[i]);
+		one("branches", branches, args[i]);
+	}
+	CHECK_END();
+}

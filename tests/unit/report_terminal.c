@@ -1,0 +1,234 @@
+/* The report on the terminal: it fits, says what is known, and steers no terminal. */
+#include "analyzer/report/report.h"
+#include "tests/lib/check.h"
+#include "tests/lib/sym_fixture.h"
+
+struct shown {
+	struct fixture fx;
+	struct dsp *dsp;
+	struct report r;
+};
+
+static const char *source_line(void *arg, const char *file, unsigned line)
+{
+	static char text[64];
+
+	(void)arg;
+	(void)file;
+	snprintf(text, sizeof text, "\tsource_of_line(%u);\t/* here */", line);
+	return text;
+}
+
+static void show(struct shown *s, void (*make)(struct fixture *))
+{
+	make(&s->fx);
+	err_t e = dsp_build(s->fx.trace, &s->fx.answer, &s->dsp);
+
+	CHECK(!e, "it projects");
+	err_free(e);
+	report_init(&s->r, s->fx.trace, &s->fx.answer, s->dsp);
+	s->r.source_line = source_line;
+}
+
+static void done(struct shown *s)
+{
+	dsp_free(s->dsp);
+	fixture_free(&s->fx);
+}
+
+static char *text(const struct report *r, unsigned width, bool color, bool unicode)
+{
+	struct report_term term = { .width = width, .color = color, .unicode = unicode };
+	char *s = NULL;
+	size_t n;
+	FILE *f = open_memstream(&s, &n);
+
+	report_terminal(f, r, &term);
+	fclose(f);
+	return s;
+}
+
+/* Columns of the widest line; characters are one column wide in our fixtures. */
+static size_t widest(const char *s)
+{
+	size_t best = 0, n = 0;
+
+	for (; *s; s++) {
+		if (*s == '\n')
+			n = 0;
+		else if (((unsigned char)*s & 0xc0) != 0x80)
+			n++;
+		if (n > best)
+			best = n;
+	}
+	return best;
+}
+
+static bool only_printable(const char *s, bool ascii)
+{
+	for (; *s; s++)
+		if (((unsigned char)*s < 0x20 && *s != '\n') || *s == 0x7f ||
+		    (ascii && (unsigned char)*s >= 0x80))
+			return false;
+	return true;
+}
+
+static bool has(const char *s, const char *what)
+{
+	bool found = strstr(s, what);
+
+	if (!found)
+		printf("  missing \"%s\" in:\n%s\n", what, s);
+	return found;
+}
+
+static void fits(void)
+{
+	static void (*const all[])(struct fixture *) = {
+		fixture_lost_update, fixture_check_then_act, fixture_deadlock,
+		fixture_use_before_init, fixture_teardown, fixture_two_variables, fixture_hostile,
+	};
+	static const unsigned widths[] = { 60, 72, 80, 100, 132, 200 };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		struct shown s;
+
+		show(&s, all[i]);
+		for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+			char *a = text(&s.r, widths[w], false, false);
+			char *u = text(&s.r, widths[w], false, true);
+
+			CHECK(widest(a) <= widths[w], "report %zu fits %u columns (%zu)", i,
+			      widths[w], widest(a));
+			CHECK(widest(u) <= widths[w], "report %zu fits %u columns with lines (%zu)",
+			      i, widths[w], widest(u));
+			CHECK(only_printable(a, true), "report %zu at %u is ASCII", i, widths[w]);
+			CHECK(only_printable(u, false), "report %zu at %u has no controls", i,
+			      widths[w]);
+			free(a);
+			free(u);
+		}
+		done(&s);
+	}
+}
+
+static void says(void)
+{
+	struct shown s;
+
+	show(&s, fixture_lost_update);
+	char *t = text(&s.r, 90, false, false);
+
+	CHECK(has(t, "bank: Assertion `total == 130' failed in T0 at bank.c:30 (audit)\n"),
+	      "the failure is the first line");
+	CHECK(has(t, "T0.2 read `total' at bank.c:10 before T0.1 wrote it at bank.c:12"),
+	      "the root cause is said in words");
+	CHECK(has(t, "reads total = 100") && has(t, "reads total = 110"), "values of both orders");
+	CHECK(has(t, "source_of_line(10); /* here */"), "source text");
+	CHECK(has(t, "deposit < worker"), "short stacks");
+	CHECK(has(t, "confirmed by the checker"), "who confirmed it");
+	CHECK(has(t, "82 %") && has(t, "75 %"), "how much smaller than the schedule");
+	CHECK(has(t, s.dsp->fingerprint), "the fingerprint");
+	CHECK(has(t, "Memory is sequentially consistent."), "the assumptions");
+	CHECK(!strchr(t, 033), "no colour unless asked for");
+	free(t);
+	t = text(&s.r, 80, true, false);
+	CHECK(strchr(t, 033), "colour when asked for");
+	free(t);
+	t = text(&s.r, 140, false, true);
+	CHECK(has(t, "The failing order  ") && has(t, "\u2502  An order that does not fail\n"),
+	      "wide: side by side");
+	free(t);
+	done(&s);
+}
+
+static void redacts(void)
+{
+	struct shown s;
+
+	show(&s, fixture_lost_update);
+	s.r.redact = true;
+	char *t = text(&s.r, 80, false, false);
+
+	CHECK(!strstr(t, "= 100") && !strstr(t, "= 110") && !strstr(t, "= 120"),
+	      "redacted: no values");
+	CHECK(has(t, "reads total"), "redacted: the events are there");
+	free(t);
+	done(&s);
+}
+
+static void admits(void)
+{
+	struct shown s;
+	const struct report_gap gap = { "native replay", "the program is not installed here" };
+
+	show(&s, fixture_lost_update);
+	s.r.failing_proof.by[REPORT_MACHINE] = (struct report_proof){ 1, 0, NULL };
+	s.r.failing_proof.by[REPORT_NATIVE] = (struct report_proof){ 20, 18, NULL };
+	s.r.gaps = &gap;
+	s.r.ngaps = 1;
+	char *t = text(&s.r, 100, false, false);
+
+	CHECK(has(t, "the real program (18 of 20 runs)"), "native runs are counted");
+	CHECK(has(t, "not by the machine (0 of 1 runs)"), "what was not confirmed is said");
+	CHECK(!report_validated(&s.r.failing_proof), "and the schedule is not validated");
+	CHECK(report_validated(&s.r.alternate_proof), "the checker's word counts where it is all");
+	CHECK(has(t, "native replay: the program is not installed here"), "gaps are named");
+	free(t);
+	s.r.failing_proof.by[REPORT_MACHINE].agreed = 1;
+	CHECK(report_validated(&s.r.failing_proof), "the machine's word is what counts");
+	done(&s);
+	show(&s, fixture_lost_update);
+	dsp_free(s.dsp);
+	s.fx.answer.deterministic = true;
+	s.fx.answer.ncause = 0;
+	fixture_order_free(&s.fx.answer.alternates[0].order);
+	s.fx.answer.nalternates = 0;
+	err_free(dsp_build(s.fx.trace, &s.fx.answer, &s.dsp));
+	report_init(&s.r, s.fx.trace, &s.fx.answer, s.dsp);
+	t = text(&s.r, 80, false, false);
+	CHECK(has(t, "does not depend on the order") && !strstr(t, "It fails because") &&
+	      !strstr(t, "A fix that fits"), "a deterministic failure is not dressed up");
+	free(t);
+	done(&s);
+}
+
+static void many_threads(void)
+{
+	struct shown s;
+	char id[16];
+
+	show(&s, fixture_lost_update);
+	dsp_free(s.dsp);
+	/* Every thread of a pool writes once more between the two events. */
+	for (int i = 0; i < 9; i++) {
+		snprintf(id, sizeof id, "T0.%d", i + 101);
+		uint32_t th = sym_add_thread(s.fx.trace, id, NULL);
+		uint32_t w = fixture_event(&s.fx, th, SYM_WRITE, 0, "deposit", 12);
+
+		fixture_at(&s.fx, th, w)->value = expr_const(s.fx.trace->pool, 32, 7);
+		fixture_cause(&s.fx, th, w, 1, 3);
+	}
+	err_free(dsp_build(s.fx.trace, &s.fx.answer, &s.dsp));
+	fixture_order_free(&s.fx.answer.alternates[0].order);
+	s.fx.answer.nalternates = 0;
+	dsp_free(s.dsp);
+	err_free(dsp_build(s.fx.trace, &s.fx.answer, &s.dsp));
+	report_init(&s.r, s.fx.trace, &s.fx.answer, s.dsp);
+	char *t = text(&s.r, 80, false, false);
+
+	CHECK(widest(t) <= 80, "twelve threads fit 80 columns (%zu)", widest(t));
+	CHECK(has(t, "T0.109"), "each event then names its thread");
+	free(t);
+	done(&s);
+}
+
+int main(void)
+{
+	fits();
+	says();
+	redacts();
+	admits();
+	many_threads();
+	CHECK_END();
+}

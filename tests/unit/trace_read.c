@@ -1,0 +1,371 @@
+/* The reader against traces written by the letter of the format. */
+#include "common/path.h"
+#include "common/trace_read.h"
+#include "tests/lib/check.h"
+#include "tests/lib/trace_writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define DIR_NAME "sample.csched"
+
+static uint64_t count(struct trc_stream_file *s, err_t *e)
+{
+	uint64_t n = 0;
+
+	*e = trc_verify(s, &n);
+	return n;
+}
+
+static void a_whole_trace(void)
+{
+	struct trc *t;
+	err_t e = trc_open(DIR_NAME "/", 0, &t);
+
+	if (!CHECK(!e, "a valid trace opens (%s)", e ? e->msg : "")) {
+		err_free(e);
+		return;
+	}
+	CHECK(t->threads.n == 3, "it has three threads");
+	CHECK(!strcmp(trc_thread_id(t, 0), "T0") && !strcmp(trc_thread_id(t, 2), "T0.2"),
+	      "threads have stable names");
+	CHECK(!strcmp(trc_thread_id(t, 99), "T?"), "a thread that does not exist has none");
+	CHECK(t->threads.v[1].name && !strcmp(t->threads.v[1].name, "worker"),
+	      "a thread's own name is known");
+	CHECK(!strcmp(trc_identity(t, "command"), "./abba 1 2"), "identity values are readable");
+	CHECK(trc_identity_uint(t, "pid", 0) == 4242 && trc_identity_uint(t, "cwd", 7) == 7,
+	      "numbers among them too, and what is no number is told apart");
+	CHECK(trc_seconds(t, 1500) > 4.9e-7 && trc_seconds(t, 1500) < 5.1e-7,
+	      "time stamps become seconds");
+	CHECK(t->failure && t->failure->rec.flags == TRC_FAIL_DEADLOCK && t->blocked.n == 2 &&
+		      t->stacks.n == 1 && t->end,
+	      "the failure, the blocked threads, a stack and the end are there");
+	CHECK(t->children.n == 1 && t->exec, "child and exec too; what was withdrawn is gone");
+	CHECK(t->modules.n == 1 && t->notes.n == 1, "module and note too");
+	uint64_t n = count(t->threads.v[1].rec_stream, &e);
+	CHECK(!e && n == 1 + 40 + 10, "every record of a thread comes out (%d)", (int)n);
+	CHECK(t->threads.v[1].rec_stream->cut_off && !t->process->cut_off,
+	      "an open last chunk is told from a sealed one");
+	CHECK(t->threads.v[1].rec_stream->spans.n > 3, "it spans several chunks");
+	trc_close(t);
+}
+
+static void the_path(void)
+{
+	struct trc *t;
+	struct path_frags *frags;
+	struct path_walk w;
+	struct path_step step;
+	static const uint64_t want[] = { 0x401100, 0x401110, 0x401120, 0x401100, 0x401120,
+					 0x401100 };
+	static const enum path_exit exits[] = { PATH_FALL, PATH_SIDE, PATH_INDIRECT, PATH_SIDE,
+						PATH_INDIRECT, PATH_CUT };
+	bool done, same = true;
+	size_t n = 0;
+	err_t e = trc_open(DIR_NAME, 0, &t);
+
+	CHECK(!e && !path_frags_load(t, &frags), "the fragment table loads");
+	CHECK(path_frag_count(frags) == 3 && !path_frag_by_id(frags, 0) &&
+		      !path_frag_by_id(frags, 4) && path_frag_by_id(frags, 3)->pc == 0x401120,
+	      "fragments by id");
+	CHECK(path_frag_at(frags, 0x401110, 0)->id == 2 && !path_frag_at(frags, 0x401111, 0),
+	      "fragments by address");
+	CHECK(!path_walk_init(&w, t, frags, &t->threads.v[1]), "a walk begins at the start record");
+	uint32_t ticket = 0;
+	uint16_t value = 0;
+	while (!(e = path_walk_next(&w, &step, NULL, &done)) && !done && n < 6) {
+		same &= step.frag->pc == want[n] && step.exit == exits[n];
+		if (n == 1)
+			ticket = step.items[0].ticket;
+		if (n == 2)
+			memcpy(&value, step.items[0].value, 2);
+		n++;
+	}
+	CHECK(!e && n == 6 && same, "six fragments, each left as recorded (%s)", e ? e->msg : "");
+	CHECK(ticket == 3 && value == 0x0900, "tickets and values come out, across chunks");
+	err_free(e);
+	path_walk_free(&w);
+	path_frags_free(frags);
+	trc_close(t);
+}
+
+/* ---- damage: each row breaks one file in one way ---- */
+
+static void patch(const char *name, long offset, const void *bytes, size_t n)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, DIR_NAME "/%s", name);
+	int fd = open(path, O_WRONLY);
+	if (fd < 0 || pwrite(fd, bytes, n, offset) != (ssize_t)n)
+		printf("not ok cannot patch %s\n", path);
+	close(fd);
+}
+
+static void cut(const char *name, long size)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, DIR_NAME "/%s", name);
+	if (truncate(path, size))
+		printf("not ok cannot truncate %s\n", path);
+}
+
+static struct trc_chunk header_of(const char *name)
+{
+	struct trc_chunk h = { 0 };
+	char path[256];
+
+	snprintf(path, sizeof path, DIR_NAME "/%s", name);
+	int fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, &h, sizeof h) != sizeof h)
+		printf("not ok cannot read %s\n", path);
+	close(fd);
+	return h;
+}
+
+static void put_header(const char *name, struct trc_chunk h)
+{
+	h.header_sum = trc_checksum(&h, offsetof(struct trc_chunk, header_sum));
+	patch(name, 0, &h, sizeof h);
+}
+
+/* Opens strictly, then reads every stream; the first error. */
+static err_t read_all(void)
+{
+	struct trc *t;
+	err_t e = trc_open(DIR_NAME, 0, &t);
+
+	if (e)
+		return e;
+	for (size_t i = 0; i < t->streams.n && !e; i++)
+		e = trc_verify(t->streams.v[i], NULL);
+	trc_close(t);
+	return e;
+}
+
+static void expect(const char *what, const char *part)
+{
+	err_t e = read_all();
+
+	CHECK(e && e->code == ERR_INPUT && strstr(e->msg, part), "%s: \"%s\"", what,
+	      e ? e->msg : "no error");
+	err_free(e);
+	tw_sample(DIR_NAME);
+}
+
+static void damage(void)
+{
+	struct trc_chunk h;
+	struct trc_rec bad = { TRC_SYNC, 0xfff, 8 };
+
+	patch("t1.rec", 64 + 20, "x", 1);
+	expect("a flipped byte", "t1.rec: damaged: chunk 0 at offset 0: the checksum");
+	patch("memory", 64 + 100, "x", 1);
+	expect("a flipped byte in memory", "memory: damaged: chunk 0");
+	h = header_of("t1.rec");
+	h.version = 9;
+	put_header("t1.rec", h);
+	expect("a foreign version", "format version 9, this csched reads version 1");
+	h.version = 1;
+	h.thread = 2;
+	put_header("t1.rec", h);
+	expect("a stream of another thread", "another thread");
+	h.thread = 1;
+	h.sequence = 4;
+	put_header("t1.rec", h);
+	expect("a chunk out of order", "out of order");
+	h.sequence = 0;
+	h.capacity = 504;
+	put_header("t1.rec", h);
+	expect("a capacity that leads nowhere", "t1.rec: damaged: chunk");
+	patch("t1.rec", 8, "\1\2", 2);
+	expect("a header that was changed", "the header's checksum");
+	cut("t0.rec", 300);
+	expect("a truncated sealed chunk", "truncated");
+	cut("process", 0);
+	expect("an empty trace", "empty trace");
+	unlink(DIR_NAME "/process");
+	expect("no trace at all", "not a csched trace");
+	/* In an open chunk there is no checksum: the records must speak. */
+	struct tw w;
+	tw_open(&w, TRC_STREAM_THREAD, 0, 64);
+	tw_rec(&w, TRC_SYNC, TRC_OP_LOCK, sizeof(struct trc_sync));
+	memcpy(w.data + 64, &bad, sizeof bad);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a record too short for its type", "too short for its type");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 64);
+	bad = (struct trc_rec){ TRC_SYNC, 0, 1 << 20 };
+	memcpy(w.data + 64, &bad, sizeof bad);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a record that leaves its chunk", "leaves its chunk");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 64);
+	tw_rec(&w, TRC_FRAGMENT, 0, sizeof(struct trc_fragment));
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a record of another stream", "does not belong");
+}
+
+/* What a kill leaves is no damage. */
+static void cut_off(void)
+{
+	struct trc *t;
+	err_t e;
+	struct tw w;
+
+	tw_open(&w, TRC_STREAM_THREAD, 0, 4096);
+	tw_sync(&w, TRC_OP_LOCK, TRC_AT_DONE, 1, 2, 3, UINT32_MAX);
+	/* A record whose head was never stored. */
+	struct trc_sync *s = tw_rec(&w, TRC_SYNC, 0, sizeof *s);
+	s->tsc = 5;
+	s->rec = (struct trc_rec){ 0 };
+	tw_save(&w, DIR_NAME, "t0.rec");
+	e = trc_open(DIR_NAME, 0, &t);
+	uint64_t n = e ? 0 : count(t->threads.v[0].rec_stream, &e);
+	CHECK(!e && n == 1 && t->threads.v[0].rec_stream->cut_off,
+	      "a half written last record is left out");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+
+	cut("t2.path", 10);
+	e = trc_open(DIR_NAME, 0, &t);
+	CHECK(!e, "a file that ends inside a header does not spoil the others");
+	e = trc_verify(t->threads.v[2].path_stream, NULL);
+	CHECK(e && strstr(e->msg, "t2.path"), "and is reported when it is read");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+
+	cut("t2.path", 0);
+	e = trc_open(DIR_NAME, 0, &t);
+	CHECK(!e && t->threads.v[2].path_stream->cut_off &&
+		      !trc_verify(t->threads.v[2].path_stream, NULL),
+	      "an empty stream is a thread that was killed at birth");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+}
+
+/*
+ * A stream of three chunks of two records each whose second chunk in the file is live and
+ * has the last sequence number: what the shim leaves after emptying it once.
+ */
+static void live_stream(struct tw *w, uint32_t place)
+{
+	tw_open(w, TRC_STREAM_THREAD, 0, 2 * sizeof(struct trc_sync));
+	for (int i = 0; i < 6; i++)
+		tw_sync(w, TRC_OP_LOCK, TRC_AT_DONE, 1, (uint64_t)i, 3, UINT32_MAX);
+	size_t len = 64 + w->capacity;
+	uint8_t *swap = malloc(len);
+
+	memcpy(swap, w->data + len, len);
+	memcpy(w->data + len, w->data + 2 * len, len);
+	memcpy(w->data + 2 * len, swap, len);
+	free(swap);
+	((struct trc_chunk *)(w->data + len))->place = place;
+}
+
+/* Objects are numbered: do they come in order, and how many? -1 no. */
+static int in_order(err_t *e, bool *cut_off)
+{
+	struct trc *t;
+	struct trc_iter it;
+	const struct trc_rec *rec;
+	int n = 0;
+
+	*e = trc_open(DIR_NAME, 0, &t);
+	if (*e)
+		return -1;
+	trc_iter_init(&it, t->threads.v[0].rec_stream);
+	*cut_off = t->threads.v[0].rec_stream->cut_off;
+	while (!(*e = trc_next(&it, &rec)) && rec && n >= 0)
+		n = ((const struct trc_sync *)rec)->object == (uint64_t)n ? n + 1 : -1;
+	trc_close(t);
+	return n;
+}
+
+static void live_case(const char *what, const struct tw *w, size_t n, int want)
+{
+	struct tw saved = *w;
+	err_t e;
+	bool cut_off = false;
+
+	saved.data = malloc(w->n);
+	memcpy(saved.data, w->data, w->n);
+	saved.n = n;
+	tw_save(&saved, DIR_NAME, "t0.rec");
+	int got = in_order(&e, &cut_off);
+
+	CHECK(want < 0 ? !!e : !e && got == want && cut_off, "%s (%d: %s)", what, got,
+	      e ? e->msg : "no error");
+	err_free(e);
+}
+
+static void live_chunks(void)
+{
+	struct tw w;
+	size_t len;
+
+	live_stream(&w, TRC_PLACE_LIVE);
+	len = 64 + w.capacity;
+	live_case("a live chunk is read behind its predecessors", &w, w.n, 6);
+	live_case("a stream whose live chunk's predecessor is missing is damaged", &w, 2 * len, -1);
+	((struct trc_chunk *)(w.data + len))->place = TRC_PLACE_SEQUENCE;
+	live_case("only a live chunk may be out of its place", &w, w.n, -1);
+
+	/* Killed while the contents were being appended: the copy is at the end, or a part of it. */
+	struct trc_chunk *h = (struct trc_chunk *)(w.data + len);
+	h->place = TRC_PLACE_LIVE;
+	h->sequence = 1;
+	h->start = w.capacity;
+	h->header_sum = trc_checksum(h, offsetof(struct trc_chunk, header_sum));
+	memcpy(h + 1, w.data + 2 * len + 64, w.capacity);
+	live_case("a whole copy of the live chunk is not read twice", &w, w.n, 4);
+	live_case("half a copy of it is not read at all", &w, w.n - w.capacity / 2, 4);
+	h->place = TRC_PLACE_MOVED;
+	h->header_sum = 0;
+	memset(h + 1, 0, w.capacity / 3);
+	live_case("a chunk that has moved is read where it went", &w, w.n, 4);
+	free(w.data);
+	tw_sample(DIR_NAME);
+}
+
+static void tolerant(void)
+{
+	struct trc *t;
+	struct tw w;
+	err_t e;
+
+	tw_open(&w, TRC_STREAM_PROCESS, 0, 64);
+	tw_save(&w, DIR_NAME, "process");
+	e = trc_open(DIR_NAME, 0, &t);
+	CHECK(e && strstr(e->msg, "ended before it began"), "nothing recorded: nothing to explain");
+	err_free(e);
+	e = trc_open(DIR_NAME, TRC_TOLERANT, &t);
+	CHECK(!e && t->process->cut_off, "but a run killed as the recording began can be looked at");
+	trc_close(t);
+	tw_sample(DIR_NAME);
+
+	patch("process", 64 + 1024 + 64 + 20, "x", 1);
+	e = trc_open(DIR_NAME, 0, &t);
+	CHECK(e && strstr(e->msg, "process: damaged: chunk 1"), "a strict reader refuses damage");
+	err_free(e);
+	e = trc_open(DIR_NAME, TRC_TOLERANT, &t);
+	CHECK(!e && t->damage && t->threads.n == 3 && trc_identity(t, "pid"),
+	      "a tolerant one has what stands before it");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+}
+
+int main(void)
+{
+	tw_sample(DIR_NAME);
+	a_whole_trace();
+	the_path();
+	damage();
+	cut_off();
+	live_chunks();
+	tolerant();
+	CHECK_END();
+}
