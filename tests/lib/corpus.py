@@ -106,7 +106,7 @@ def traces_in(directory):
     return sorted(found, key=os.path.getmtime)
 
 
-def get_trace(program, directory, seconds, size=None):
+def get_trace(program, directory, seconds, size=None, seed=1):
     """A failing trace: (path or None, why not, hunt's JSON or None)."""
     os.makedirs(directory, exist_ok=True)
     command = program.command(size)
@@ -115,7 +115,7 @@ def get_trace(program, directory, seconds, size=None):
         found = traces_in(directory)
         return (found[-1] if found else None), "no trace was left", None
     status, out, err, _ = csched("hunt", "--json", "--no-explain", "--out", directory, "--time",
-                                 str(seconds), "--seed", "1", "--strategy",
+                                 str(seconds), "--seed", str(seed), "--strategy",
                                  program.expect.get("hunt-strategy", "auto"), "--", *command,
                                  timeout=seconds + 120)
     hunted = parse(out) or {}
