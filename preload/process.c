@@ -58,6 +58,8 @@ bool shim_start_trace(void)
 		return false;
 	}
 	rec_identity_clock();
+	if (!rec_dir_publish())
+		return false;
 	shim.state = SHIM_RECORDING;
 	say_path("recording to ");
 	watch_start();

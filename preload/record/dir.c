@@ -5,6 +5,10 @@
  * expect theirs. Programs that close everything, or dup2 over it, are survived: before
  * each use the descriptor is compared with the directory's inode, and the
  * absolute path is the way back.
+ *
+ * It is made as NAME.PID.csched-new and gets its name when who, what and where are written, and
+ * loses it again before it is removed: whatever is called NAME.PID.csched can be read, whenever the
+ * process is killed.
  */
 #include "preload/raw.h"
 #include "preload/record/stream.h"
@@ -12,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -19,7 +24,10 @@
 #define DIR_FD_WANTED 1000
 #define DIR_TRIES 100 /* names tried when one exists: exec keeps the pid */
 
+#define UNNAMED "-new"
 static char path[DIR_PATH_MAX];
+static size_t parent_len; /* of path: up to the last slash */
+static bool named;
 static int dir_fd = -1;
 static struct stat dir_stat;
 
@@ -129,26 +137,43 @@ static bool parent_path(struct raw_text *t)
 	return t->n < t->cap - 128;
 }
 
+/* The i-th name to try, behind the parent's path. */
+static void compose(struct raw_text *t, int i, const char *tail)
+{
+	t->n = parent_len;
+	program_name(t);
+	text_str(t, ".");
+	text_num(t, (int64_t)shim.pid);
+	if (i > 1) {
+		text_str(t, ".");
+		text_num(t, i);
+	}
+	text_str(t, ".csched");
+	text_str(t, tail);
+}
+
 static long make(struct raw_text *t)
 {
-	size_t base = t->n;
-	long err = 0;
+	long err = -EEXIST;
 
-	for (int i = 1; i <= DIR_TRIES; i++) {
-		t->n = base;
-		program_name(t);
-		text_str(t, ".");
-		text_num(t, (int64_t)shim.pid);
-		if (i > 1) {
-			text_str(t, ".");
-			text_num(t, i);
-		}
-		text_str(t, ".csched");
+	parent_len = t->n;
+	for (int i = 1; i <= DIR_TRIES && err == -EEXIST; i++) {
+		compose(t, i, UNNAMED);
 		err = raw(SYS_mkdirat, AT_FDCWD, t->s, 0700);
-		if (err != -EEXIST)
-			break;
 	}
 	return err;
+}
+
+/* Not every file system can refuse to replace; then a look has to do. */
+static long rename_new(const char *from, const char *to)
+{
+	long err = raw(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+
+	if (err != -EINVAL && err != -ENOSYS)
+		return err;
+	if (!raw(SYS_faccessat, AT_FDCWD, to, 0))
+		return -EEXIST;
+	return raw(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
 }
 
 static const char *why(long err)
@@ -171,9 +196,13 @@ static const char *why(long err)
 static bool refuse(long err)
 {
 	TEXT(line, 512);
+	size_t len = strlen(path), tail = sizeof UNNAMED - 1;
 
 	text_str(&line, "cannot make the trace directory ");
-	text_str(&line, path[0] ? path : "(no current directory)");
+	if (len)
+		text_strn(&line, path, len - tail);
+	else
+		text_str(&line, "(no current directory)");
 	text_str(&line, ": ");
 	text_str(&line, why(err));
 	text_str(&line, "; the program runs on, not recorded");
@@ -187,6 +216,7 @@ bool rec_dir_create(void)
 	struct raw_text t = { path, 0, sizeof path };
 
 	path[0] = 0;
+	named = false;
 	if (!parent_path(&t)) {
 		path[0] = 0;
 		return refuse(-ENOENT);
@@ -241,33 +271,68 @@ static bool remove_entries(int fd)
 	}
 }
 
+/* Another name first, see above. `name` in the directory `at`; returns what it is called now. */
+static const char *take_name(int at, const char *name)
+{
+	static char other[DIR_PATH_MAX];
+	struct raw_text t = { other, 0, sizeof other };
+
+	text_str(&t, name);
+	text_str(&t, UNNAMED);
+	return named && !raw(SYS_renameat, at, name, at, other) ? other : name;
+}
+
 /*
  * Through the descriptor where it still stands: the program may have changed
  * its root. It is read itself, because there may be no further descriptor.
  */
-void rec_dir_remove(void)
+static void remove_tree(void)
 {
 	const char *name = path;
 	int fd = is_ours(dir_fd) ? dir_fd : open_dir();
 
 	if (!path[0] || fd < 0)
 		return;
-	/* Again until nothing is left: unlinking while reading may skip names. */
-	do
-		raw(SYS_lseek, fd, 0, 0);
-	while (remove_entries(fd));
 	for (const char *p = path; *p; p++)
 		if (*p == '/')
 			name = p + 1;
 	long parent = raw(SYS_openat, fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int at = raw_failed(parent) ? AT_FDCWD : (int)parent;
 
+	name = take_name(at, raw_failed(parent) ? path : name);
+	/* Again until nothing is left: unlinking while reading may skip names. */
+	do
+		raw(SYS_lseek, fd, 0, 0);
+	while (remove_entries(fd));
+	raw(SYS_unlinkat, at, name, AT_REMOVEDIR);
 	raw(SYS_close, fd);
 	dir_fd = -1;
-	if (raw_failed(parent)) {
-		raw(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
-	} else {
-		raw(SYS_unlinkat, parent, name, AT_REMOVEDIR);
+	if (!raw_failed(parent))
 		raw(SYS_close, parent);
-	}
+}
+
+void rec_dir_remove(void)
+{
+	remove_tree();
 	path[0] = 0;
+}
+
+bool rec_dir_publish(void)
+{
+	static char name[DIR_PATH_MAX];
+	struct raw_text t = { name, 0, sizeof name };
+	long err = -EEXIST;
+
+	text_strn(&t, path, parent_len);
+	for (int i = 1; i <= DIR_TRIES && err == -EEXIST; i++) {
+		compose(&t, i, "");
+		err = rename_new(path, name);
+	}
+	if (err) {
+		remove_tree();
+		return refuse(err);
+	}
+	memcpy(path, name, t.n + 1);
+	named = true;
+	return true;
 }

@@ -114,8 +114,12 @@ void rec_unlock(const uint64_t *saved);
 
 extern struct rec_stream rec_process; /* the process stream */
 
-/* The trace directory: make it, find it again, remove it with all its files. */
+/*
+ * The trace directory: make it under another name, name it (both say why they fail), find it again,
+ * remove it with all its files.
+ */
 bool rec_dir_create(void);
+bool rec_dir_publish(void);
 const char *rec_dir_path(void); /* absolute; "" when there is none */
 void rec_dir_remove(void);
 void rec_dir_close(void); /* the descriptor only */
