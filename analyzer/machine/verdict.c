@@ -25,7 +25,9 @@ bool mach_regs(struct mach_run *r, uint32_t thread, uint64_t regs[TRC_NREGS], ui
 {
 	const VexGuestAMD64State *g;
 
-	if (thread >= r->nthreads || r->threads[thread].s.life == LIFE_UNBORN)
+	/* Killed before its first instruction a thread has ended and never had any. */
+	if (thread >= r->nthreads || r->threads[thread].s.life == LIFE_UNBORN ||
+	    !r->threads[thread].start)
 		return false;
 	if (r->current == thread) {
 		mach_sync_registers(r->m);
