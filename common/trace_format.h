@@ -443,12 +443,15 @@ struct trc_native {
 	char text[];
 };
 
+enum { TRC_EXIT_ORDERED = 1 };
+
 struct trc_thread_exit {
-	struct trc_rec rec;
+	struct trc_rec rec; /* flags: TRC_EXIT_ORDERED */
 	uint64_t tsc;
 	uint64_t seq;
 	uint64_t path_pos;
-	uint64_t cleared; /* address set to zero for joiners at `seq`, 0 none */
+	uint64_t cleared; /* address set to zero for joiners after `seq`, 0 none ... */
+	uint64_t ticket;  /* ... at this place in its shard's order; with TRC_EXIT_ORDERED only */
 };
 
 /* ---- the fragment table and path bytes ----

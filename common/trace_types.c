@@ -112,6 +112,12 @@ static const char *check_fragment(const struct trc_rec *rec)
 	return NULL;
 }
 
+static const char *check_thread_exit(const struct trc_rec *rec)
+{
+	return (rec->flags & TRC_EXIT_ORDERED) && rec->size < sizeof(struct trc_thread_exit) ?
+		       "no room for its ticket" : NULL;
+}
+
 static const char *check_range(const struct trc_rec *rec)
 {
 	const struct trc_region *r = (const void *)rec;
@@ -164,8 +170,9 @@ static const struct type_row {
 	[TRC_GENERATION] = { "generation", IN(THREAD), sizeof(struct trc_generation), { 0 }, NULL },
 	[TRC_NATIVE] = { "native", IN(THREAD), sizeof(struct trc_native),
 			 { LEN(trc_native, text_len) }, NULL },
-	[TRC_THREAD_EXIT] = { "thread-exit", IN(THREAD), sizeof(struct trc_thread_exit), { 0 },
-			      NULL },
+	/* Without the ticket: recorded before there was one. */
+	[TRC_THREAD_EXIT] = { "thread-exit", IN(THREAD), LEN(trc_thread_exit, ticket), { 0 },
+			      check_thread_exit },
 
 	[TRC_FRAGMENT] = { "fragment", IN(FRAGS), sizeof(struct trc_fragment), { 0 },
 			   check_fragment },

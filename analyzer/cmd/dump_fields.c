@@ -116,7 +116,8 @@ FIELDS(native_fields) = {
 };
 FIELDS(thread_exit_fields) = {
 	F(trc_thread_exit, tsc, TIME), F(trc_thread_exit, seq, U64),
-	F(trc_thread_exit, path_pos, U64), F(trc_thread_exit, cleared, HEX), { 0 },
+	F(trc_thread_exit, path_pos, U64), F(trc_thread_exit, cleared, HEX),
+	F(trc_thread_exit, ticket, U64), { 0 },
 };
 FIELDS(fragment_fields) = {
 	F(trc_fragment, id, U32), F(trc_fragment, pc, PLACE), F(trc_fragment, last_pc, HEX),

@@ -517,14 +517,21 @@ static enum action perform_exit(struct mach_run *r, struct run_thread *t)
 	t->s.rec++;
 	r->seq++;
 	t->s.cleared = e->cleared;
+	t->s.clear_ordered = e->rec.flags & TRC_EXIT_ORDERED;
+	if (t->s.clear_ordered) {
+		t->s.shard = trc_shard(e->cleared);
+		t->s.ticket = (uint32_t)e->ticket;
+	}
 	return ACT_CLEAR;
 }
 
-/* Joiners wait for this; the recorder does it shortly after the exit's place in seq. */
+/* Joiners wait for this, and look before they wait: it has a ticket like their looks. */
 static enum action perform_clear(struct mach_run *r, struct run_thread *t)
 {
 	uint8_t zero[4] = { 0 };
 
+	if (t->s.clear_ordered && !r->free)
+		r->tickets[t->s.shard] = t->s.ticket + 1;
 	if (t->s.cleared)
 		kernel_wrote(r, t, t->s.cleared, zero, sizeof zero);
 	t->s.life = LIFE_ENDED;

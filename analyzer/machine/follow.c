@@ -52,8 +52,9 @@ bool run_is_due(struct mach_run *r, struct run_thread *t)
 {
 	switch (t->s.action) {
 	case ACT_RUN:
-	case ACT_CLEAR:
 		return true;
+	case ACT_CLEAR:
+		return !t->s.clear_ordered || ticket_is_due(r, &t->s);
 	case ACT_ENTER:
 	case ACT_LEAVE:
 	case ACT_SIGNAL:
@@ -356,6 +357,11 @@ static enum mach_end stuck(struct mach_run *r)
 	return r->t->end && r->t->end->rec.flags == 2 ? MACH_END_EXIT : MACH_END_PATH;
 }
 
+static bool has_ticket(const struct run_thread *t)
+{
+	return t->s.action == ACT_TICKET || (t->s.action == ACT_CLEAR && t->s.clear_ordered);
+}
+
 /*
  * A thread that was killed between taking a ticket and noting it leaves a gap
  * that nobody will fill. Only when nobody can go on, and no try is to blame.
@@ -371,7 +377,7 @@ static bool skip_lost_ticket(struct mach_run *r)
 		struct run_thread *t = &r->threads[i];
 
 		ended |= is_alive(t) && t->s.action == ACT_END;
-		if (is_alive(t) && t->s.action == ACT_TICKET && t->s.ticket > r->tickets[t->s.shard] &&
+		if (is_alive(t) && has_ticket(t) && t->s.ticket > r->tickets[t->s.shard] &&
 		    (!best || run_clock_now(r, t) < run_clock_now(r, best)))
 			best = t;
 	}

@@ -86,7 +86,7 @@ enum action {
 	ACT_LEAVE,    /* system call return: seq */
 	ACT_SIGNAL,   /* a handler begins: seq */
 	ACT_EXIT,     /* the thread ends: seq */
-	ACT_CLEAR,    /* its tid word becomes zero, some time after its exit */
+	ACT_CLEAR,    /* its tid word becomes zero, some time after its exit: its ticket says when */
 	ACT_TICKET,   /* an access that was ordered by a ticket */
 	ACT_END,      /* its record ends here */
 	ACT_FAILURE,  /* it stands at the recorded failure */
@@ -101,14 +101,15 @@ struct thread_state {
 	enum action action;
 	size_t rec;             /* next record */
 	const struct trc_enter *call; /* while in a system call */
-	uint64_t cleared;       /* ACT_CLEAR: the word */
+	uint64_t cleared;       /* ACT_CLEAR: the word ... */
+	bool clear_ordered;     /* ... which has a ticket */
 	uint64_t call_pc;       /* of the last system call: where it may be restarted */
 	/* The thread's clock: at instruction clock_insn it was clock_tsc, and an
 	 * instruction has been taking clock_rate / 256 ticks. */
 	uint64_t clock_tsc, clock_insn;
 	uint32_t clock_rate;
 	uint64_t insns_now;     /* at the last branch, for marks on the path */
-	uint32_t shard;         /* ACT_TICKET */
+	uint32_t shard;         /* ACT_TICKET, ACT_CLEAR */
 	uint32_t ticket;
 	/* Between the halves of an update: what the first one loaded. */
 	bool split;

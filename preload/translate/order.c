@@ -129,6 +129,28 @@ void order_end(struct build *b)
 	b->items[b->nitems++] = (struct trc_item){ b->pc, TRC_ITEM_ORDER, 0 };
 }
 
+/* ---- what the recorder itself does to the application's memory ---- */
+
+static uint32_t *shard_at(uint64_t address)
+{
+	return (uint32_t *)(uint64_t)(tr_low + LOW_SHARDS + trc_shard(address) * 64);
+}
+
+uint32_t tr_order_begin(uint64_t address)
+{
+	uint32_t *shard = shard_at(address);
+
+	while (__atomic_exchange_n(shard, 1, __ATOMIC_ACQUIRE))
+		raw(SYS_sched_yield);
+	shard[1] += 2;
+	return shard[1] / 2 - 1;
+}
+
+void tr_order_end(uint64_t address)
+{
+	__atomic_store_n(shard_at(address), 0, __ATOMIC_RELEASE);
+}
+
 void order_emit(struct build *b, const struct insn *in)
 {
 	order_begin(b, in);

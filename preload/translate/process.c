@@ -203,9 +203,10 @@ static void clone_any(struct call *k)
 }
 
 /*
- * The word joiners wait for is cleared here, at an ordered point, not by the
- * kernel. From then on others may believe the thread is gone: no access to the
- * application's memory after that.
+ * The word joiners wait for is cleared here, not by the kernel, and takes a ticket:
+ * pthread_join looks at it, ordered like all of libc's looks, before it waits. From
+ * then on others may believe the thread is gone: no access to the application's
+ * memory after that.
  */
 static void exit_thread(struct call *k)
 {
@@ -217,12 +218,14 @@ static void exit_thread(struct call *k)
 	if (ctl_thread_exit)
 		ctl_thread_exit(c);
 	struct trc_thread_exit *r = rec_begin(s, sizeof *r);
+	bool ordered = r && c->clear_tid;
 	if (r) {
 		r->tsc = raw_tsc();
 		r->path_pos = tr_pos(c);
 		r->cleared = c->clear_tid;
 		r->seq = tr_seq();
-		rec_commit(s, r, TRC_THREAD_EXIT, 0, sizeof *r);
+		r->ticket = ordered ? tr_order_begin(c->clear_tid) : 0;
+		rec_commit(s, r, TRC_THREAD_EXIT, ordered ? TRC_EXIT_ORDERED : 0, sizeof *r);
 	}
 	uint32_t zero = 0, *word = (uint32_t *)c->clear_tid;
 	tr_path_close(c);
@@ -230,7 +233,10 @@ static void exit_thread(struct call *k)
 	if (!c->thread->pthread) /* made by hand or inside libc: never joined through us */
 		shim_thread_settled(c->thread);
 	shim_thread_exit(c->thread);
-	if (word && tr_copy(word, &zero, 4))
+	bool there = word && tr_copy(word, &zero, 4);
+	if (ordered)
+		tr_order_end((uint64_t)word);
+	if (there)
 		raw(SYS_futex, word, FUTEX_WAKE, 1);
 	tr_exit_thread((long)k->args[0]);
 }

@@ -290,6 +290,13 @@ struct tr_region {
 	uint32_t nfrags;
 };
 
+/*
+ * order.c: what the recorder itself does to the application's memory takes a ticket,
+ * too, and does it before the end. Nothing in between may wait for another thread.
+ */
+uint32_t tr_order_begin(uint64_t address);
+void tr_order_end(uint64_t address);
+
 /* code.c: executable ranges of the application */
 struct tr_code {
 	uint64_t start, end;
