@@ -30,6 +30,7 @@ struct explanation {
 	struct mach_result followed;
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
+	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_result *extracted; /* NULL: the run could not be followed */
 	struct sched_answer *answer;  /* NULL: no symbolic trace */
 	struct dsp *dsp;
@@ -50,6 +51,9 @@ err_t explain_extract(struct explanation *e, const struct explain_options *o);
 err_t explain_solve(struct explanation *e, const struct explain_options *o);
 void explanation_free(struct explanation *e);
 
+/* Schedule, root cause and alternates of the symbolic trace at hand. */
+err_t explain_solve_window(struct explanation *e, const struct explain_options *o);
+
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);
 
@@ -64,8 +68,16 @@ err_t explain_validate_failing(struct explanation *e);
 err_t explain_validate_alternates(struct explanation *e);
 
 /*
- * later.c: nothing that was recorded avoids the failure, but a thread had not ended. True when it
- * does not fail once the others go on before this event of the failing thread: executed.
+ * later.c: nothing that was recorded avoids the failure, but a thread had not ended. Looks for an
+ * answer with what such threads do next, computed by the machine; the answer stays as it was
+ * unless there is one whose orders were executed.
+ */
+err_t explain_solve_later(struct explanation *e, const struct explain_options *o);
+/* A thread other than the failing one that had not ended, or NULL. */
+const struct sym_thread *explain_unended(const struct sym_trace *t);
+/*
+ * When that gave nothing: true when it does not fail once the others go on before this event of
+ * the failing thread: executed.
  */
 bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
 

@@ -1,10 +1,113 @@
 /*
  * What comes after the recording. A thread may fail because another one had not yet
  * done something (use before initialisation): that event was never recorded,
- * so no order of recorded events helps. The machine can let the others go on from
- * where they stood before the failing thread reads what it failed by.
+ * so no order of recorded events helps. The machine can compute what the others do
+ * next: then it is an event like any other, and the order of the two is the root cause.
+ * Where that leads nowhere, they are let go on from where they stood before the
+ * failing thread reads what it failed by, to see whether that helps at all.
  */
 #include "analyzer/explain/explain.h"
+
+const struct sym_thread *explain_unended(const struct sym_trace *t)
+{
+	for (size_t i = 0; i < t->nthreads; i++) {
+		const struct sym_thread *th = &t->threads[i];
+
+		if (i != t->failure.thread && th->nevents && th->events[th->nevents - 1].op != SYM_EXIT)
+			return th;
+	}
+	return NULL;
+}
+
+/* What a further look must be able to put back. */
+struct before {
+	struct ext_result *extracted;
+	struct sched_answer *answer;
+	struct report_validation failing_proof, alternate_proof;
+	char *failing_why, *alternate_why;
+};
+
+static struct before put_aside(struct explanation *e)
+{
+	struct before b = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
+			    e->failing_why, e->alternate_why };
+
+	e->extracted = NULL;
+	e->answer = NULL;
+	e->failing_proof = e->alternate_proof = (struct report_validation){ 0 };
+	e->failing_why = e->alternate_why = NULL;
+	return b;
+}
+
+static void forget(struct before *b)
+{
+	ext_result_free(b->extracted);
+	sched_answer_free(b->answer);
+	free(b->failing_why);
+	free(b->alternate_why);
+}
+
+static void put_back(struct explanation *e, struct before *b)
+{
+	struct before worse = put_aside(e);
+
+	forget(&worse);
+	e->extracted = b->extracted;
+	e->answer = b->answer;
+	e->failing_proof = b->failing_proof;
+	e->alternate_proof = b->alternate_proof;
+	e->failing_why = b->failing_why;
+	e->alternate_why = b->alternate_why;
+}
+
+static err_t solve_onward(struct explanation *e, const struct explain_options *o)
+{
+	TRY(explain_extract(e, o));
+	TRY(explain_solve_window(e, o));
+	TRY(explain_validate_failing(e));
+	return explain_validate_alternates(e);
+}
+
+static void assume_computed(struct explanation *e)
+{
+	struct sym_trace *t = e->extracted->trace;
+
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		uint32_t first = e->extracted->computed[i];
+
+		if (first == SYM_NONE)
+			continue;
+		char *where = dsp_where(t, (struct sched_ref){ i, first });
+		char *s = xasprintf("What %s does from %s on was not recorded, the failure came first: the "
+				    "machine computed it from code and memory as they were then.",
+				    t->threads[i].id, where);
+		sym_add_assumption(t, s);
+		free(s);
+		free(where);
+	}
+}
+
+err_t explain_solve_later(struct explanation *e, const struct explain_options *o)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	bool alone = t->failure.kind != SYM_FAIL_DEADLOCK && t->failure.kind != SYM_FAIL_HANG;
+
+	if (!e->answer->found || !alone || t->failure.thread >= t->nthreads || !explain_unended(t))
+		return NULL;
+	struct before b = put_aside(e);
+	e->onward = true;
+	err_t bad = solve_onward(e, o);
+	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
+	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause) {
+		assume_computed(e);
+		forget(&b);
+		return NULL;
+	}
+	err_free(bad);
+	e->onward = false;
+	put_back(e, &b);
+	return NULL;
+}
 
 struct wanted {
 	const struct expr_pool *pool;

@@ -105,7 +105,7 @@ static bool extract_progress(void *arg, const char *phase, double part)
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
 {
 	struct extraction stops = { e, o };
-	struct ext_options x = { .window = o->window, .progress = extract_progress,
+	struct ext_options x = { .window = o->window, .onward = e->onward, .progress = extract_progress,
 				 .progress_arg = &stops };
 	double since = now();
 
@@ -125,7 +125,7 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 	return o->progress && o->progress(o->progress_arg, phase, part);
 }
 
-static err_t solve_window(struct explanation *e, const struct explain_options *o)
+err_t explain_solve_window(struct explanation *e, const struct explain_options *o)
 {
 	struct sched_options s;
 
@@ -159,7 +159,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 	for (;;) {
 		if (!e->extracted)
 			TRY(explain_extract(e, o));
-		TRY(solve_window(e, o));
+		TRY(explain_solve_window(e, o));
 		bool whole = e->extracted->from == 0;
 		if (answered(e) || e->answer->timed_out || whole || chosen ||
 		    o->window >= LAST_WINDOW || out_of_time(e))
@@ -201,7 +201,7 @@ static err_t look_further_back(struct explanation *e, struct explain_options *o)
 		o->window = window *= 4;
 		err_t bad = explain_extract(e, o);
 		if (!bad)
-			bad = solve_window(e, o);
+			bad = explain_solve_window(e, o);
 		if (bad || !e->answer->nalternates || !e->answer->ncause ||
 		    (answer->cause_minimal && !e->answer->cause_minimal)) {
 			struct ext_result *worse = e->extracted;
@@ -214,18 +214,6 @@ static err_t look_further_back(struct explanation *e, struct explain_options *o)
 		}
 		sched_answer_free(answer);
 		ext_result_free(extracted);
-	}
-	return NULL;
-}
-
-/* A thread that had not ended when the failing one failed: its future is not recorded. */
-static const struct sym_thread *unended(const struct sym_trace *t)
-{
-	for (size_t i = 0; i < t->nthreads; i++) {
-		const struct sym_thread *th = &t->threads[i];
-
-		if (i != t->failure.thread && th->nevents && th->events[th->nevents - 1].op != SYM_EXIT)
-			return th;
 	}
 	return NULL;
 }
@@ -247,7 +235,8 @@ static void note_later(struct explanation *e, const char *alive)
 		free(where);
 	} else {
 		why = xasprintf("no order of what was recorded avoids the failure; %s had not ended "
-				"when it happened, and what it would have done next is not known", alive);
+				"when it happened, and what it would have done next is not known or, as "
+				"far as it could be computed, does not help", alive);
 	}
 	explain_gap(e, "alternate", why);
 	free(why);
@@ -256,7 +245,7 @@ static void note_later(struct explanation *e, const char *alive)
 static void note_gaps(struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
-	const struct sym_thread *alive = unended(e->extracted->trace);
+	const struct sym_thread *alive = explain_unended(e->extracted->trace);
 
 	/* A write that was still to come may be the very one that was missing. */
 	if (e->answer->deterministic && alive) {
@@ -362,7 +351,7 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 			first = e->answer;
 			e->answer = NULL;
 		}
-		bad = solve_window(e, o);
+		bad = explain_solve_window(e, o);
 		if (!bad)
 			bad = explain_validate_alternates(e);
 	}
@@ -391,6 +380,8 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
 	TRY(turn_others(e, &o));
+	if (!alternate_confirmed(e) && !out_of_time(e))
+		TRY(explain_solve_later(e, &o));
 	note_buffers(e);
 	phase_done(e, "validation", since);
 	note_gaps(e);

@@ -38,7 +38,8 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 		      char **why)
 {
 	struct mach_outcome out = { 0 };
-	struct mach_order o = { .from = e->extracted->from, .others_first = others_first };
+	struct mach_order o = { .from = e->extracted->from, .others_first = others_first,
+				.onward_insns = e->extracted->onward_insns };
 	struct mach_point *points = points_of(e->extracted, order, &o.npoints);
 	const struct mach_point *fate = &e->extracted->fate;
 

@@ -14,6 +14,8 @@
  */
 #include "analyzer/machine/execute.h"
 
+#include "analyzer/machine/code.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -36,11 +38,17 @@ static void at_event(struct mach_run *r, struct execution *x, struct run_thread 
 		exec_failed(r, x, t->index, 0, g->guest_RDX);
 		return;
 	}
+	if (x->onward && onward_event(r, t)) {
+		x->done = true;
+		return;
+	}
 	exec_count_up(x, t->index, place);
 	exec_inside(&x->inside[t->index], op_at, g->guest_RDX);
 	g->guest_RAX = g->guest_RCX;
+	shadow_forget(r->m, gpr_offset(0), 8);
 	g->guest_RIP = r->m->event_end;
 	r->m->insns++;
+	r->time++;
 }
 
 static void at_nondet(struct mach_run *r, struct execution *x, struct run_thread *t)
@@ -108,6 +116,7 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 			x->step[t->index] = false;
 			exec_store_late(r, x, t->index);
 		}
+		r->stretch = before;
 		stop = mach_engine_run(m);
 		r->time += m->insns - before;
 		if (t->index == x->fate.thread)
@@ -149,11 +158,27 @@ void exec_go_before(struct mach_run *r, struct execution *x, struct run_thread *
 	go(r, x, t, FREE_TURN, NULL);
 }
 
+void exec_go(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t n)
+{
+	go(r, x, t, n, NULL);
+}
+
 /* ---- all threads ---- */
 
 static bool runnable(const struct run_thread *t)
 {
 	return t->s.life == LIFE_RUNNING;
+}
+
+/* The failing thread may come to its failure without passing a point. */
+static void expect_failure(struct mach_run *r, struct execution *x)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	if (!f || f->thread >= r->nthreads)
+		return;
+	x->fail_from = mach_thread_insns(r, f->thread);
+	x->fail_distance = x->fail_insns > x->fail_from ? x->fail_insns - x->fail_from : 0;
 }
 
 /* From its last point the failing thread fails as soon as it did when recorded, or not at all. */
@@ -351,12 +376,27 @@ static void settle_calls(struct mach_run *r, struct execution *x)
 	}
 }
 
-static void execution_free(struct mach_run *r, struct execution *x)
+void exec_new(struct mach_run *r, struct execution *x)
+{
+	x->points = xcalloc(x->npoints + 1, sizeof *x->points);
+	x->first_of = xcalloc(r->nthreads + 1, sizeof *x->first_of);
+	x->unfinished = xcalloc(r->nthreads + 1, sizeof *x->unfinished);
+	x->inside = xcalloc(r->nthreads + 1, sizeof *x->inside);
+	x->step = xcalloc(r->nthreads + 1, sizeof *x->step);
+	x->wait = xcalloc(r->nthreads + 1, sizeof *x->wait);
+	x->early = xcalloc(r->nthreads + 1, sizeof *x->early);
+	x->cleared = xcalloc(r->nthreads + 1, sizeof *x->cleared);
+	for (size_t i = 0; i < r->nthreads; i++)
+		x->cleared[i] = r->threads[i].start ? r->threads[i].start->clear_tid : 0;
+	exec_counts_reset(x);
+	r->fresh = EXEC_FRESH_MAPS;
+}
+
+void exec_free(struct mach_run *r, struct execution *x)
 {
 	r->m->break_pcs = NULL;
 	r->m->nbreak_pcs = 0;
 	mach_blocks_flush(r->m);
-	r->execution = NULL;
 	free(x->points);
 	free(x->counts.v);
 	free(x->first_of);
@@ -372,10 +412,12 @@ static void execution_free(struct mach_run *r, struct execution *x)
 static void execute(struct mach_run *r, struct execution *x)
 {
 	exec_counts_reset(x);
+	r->fresh = EXEC_FRESH_MAPS;
 	set_breaks(r, x);
 	r->free = true;
 	settle_calls(r, x);
 	x->began = r->time;
+	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
 	run_points(r, x);
 	x->broken = x->at < x->npoints;
@@ -397,30 +439,21 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 	for (size_t i = 0; i < o->npoints; i++)
 		if (o->points[i].thread >= r->nthreads)
 			return err_new(ERR_INTERNAL, "a point of a thread that does not exist");
-	x.points = xcalloc(o->npoints + 1, sizeof *x.points);
-	x.first_of = xcalloc(r->nthreads + 1, sizeof *x.first_of);
-	x.unfinished = xcalloc(r->nthreads + 1, sizeof *x.unfinished);
-	x.inside = xcalloc(r->nthreads + 1, sizeof *x.inside);
-	x.step = xcalloc(r->nthreads + 1, sizeof *x.step);
-	x.wait = xcalloc(r->nthreads + 1, sizeof *x.wait);
-	x.early = xcalloc(r->nthreads + 1, sizeof *x.early);
-	x.cleared = xcalloc(r->nthreads + 1, sizeof *x.cleared);
-	for (size_t i = 0; i < r->nthreads; i++)
-		x.cleared[i] = r->threads[i].start ? r->threads[i].start->clear_tid : 0;
+	exec_new(r, &x);
 	for (size_t i = 0; i < o->npoints; i++)
 		x.points[i] = (struct exec_point){ o->points[i].thread, o->points[i].insn, 0, 0, 0 };
 	if (o->fate)
 		x.fate = (struct exec_point){ .thread = o->fate->thread, .insn = o->fate->insn };
-	exec_counts_reset(&x);
 	r->execution = &x;
-	e = exec_translate(r, &x, o->from);
+	e = exec_translate(r, &x, o);
 	if (!e)
 		e = exec_go_exactly(r, o->from, &log, &left);
 	if (!e)
 		execute(r, &x);
 	out->insns = r->time - x.began;
 	run_settle(r);
-	execution_free(r, &x);
+	r->execution = NULL;
+	exec_free(r, &x);
 	return e;
 }
 

@@ -60,16 +60,28 @@ struct execution {
 	uint64_t fail_from;  /* where the failing thread stood at its last point, here ... */
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
 	uint64_t began;
+	bool onward;         /* from where the record ends: nothing is asked, see onward.c */
 	bool done;
 };
 
+#define EXEC_FRESH_MAPS 0x600000000000ull
+
 /* execute.c */
+void exec_new(struct mach_run *r, struct execution *x); /* its arrays */
+void exec_free(struct mach_run *r, struct execution *x);
+/* At most n instructions of t, as long as it can run. */
+void exec_go(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t n);
 void exec_go_before(struct mach_run *r, struct execution *x, struct run_thread *t);
 bool exec_let_others(struct mach_run *r, struct execution *x, uint32_t but);
 
+/* onward.c: t calls the record primitive; true: it goes no further. */
+bool onward_event(struct mach_run *r, struct run_thread *t);
+
 /* execute_points.c */
+/* While translating: the thread passes a place. */
+void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn);
 /* Translates the points, by executing the recorded order from `from` on. */
-err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from);
+err_t exec_translate(struct mach_run *r, struct execution *x, const struct mach_order *o);
 /* Up to the run's time, inside a step of the log if need be; *left is the rest of that step. */
 err_t exec_go_exactly(struct mach_run *r, uint64_t time, size_t *log, uint64_t *left);
 /* Points of one thread in a list, by rising instruction number, from x->first_of on. */

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 
 #define LOOK_AHEAD 400u /* records */
-#define FRESH_MAPS 0x600000000000ull
 
 uint64_t exec_arg(const struct mach_run *r, unsigned i)
 {
@@ -30,6 +29,9 @@ void exec_returns(struct mach_run *r, int64_t result)
 	g->guest_R11 = mach_rflags(g) | 0x202;
 	g->guest_RAX = (uint64_t)result;
 	g->guest_RIP += 2;
+	shadow_forget(r->m, gpr_offset(0), 8);
+	shadow_forget(r->m, gpr_offset(1), 8);
+	shadow_forget(r->m, gpr_offset(11), 8);
 	r->m->insns++;
 	r->time++;
 }
@@ -206,14 +208,14 @@ static bool stays_inside(struct mach_run *r, struct run_thread *t, size_t i)
 	return true;
 }
 
-static uint64_t fresh_place(uint64_t size)
+/* The same in every execution of the same order. */
+static uint64_t fresh_place(struct mach_run *r, uint64_t size)
 {
-	static uint64_t next = FRESH_MAPS;
-	uint64_t at = next;
+	uint64_t at = r->fresh;
 
-	if (size > 1ull << 32 || next + size > MEM_TOP)
+	if (size > 1ull << 32 || r->fresh + size > MEM_TOP)
 		return 0;
-	next += size + MEM_PAGE;
+	r->fresh += size + MEM_PAGE;
 	return at;
 }
 
@@ -223,7 +225,7 @@ static bool map_elsewhere(struct mach_run *r, struct run_thread *t, size_t i)
 	const struct trc_leave *l = (const void *)t->recs.v[i + 1];
 	struct trc_effects fx = trc_effects(l);
 	uint64_t size = (exec_arg(r, 1) + MEM_PAGE - 1) & ~(uint64_t)(MEM_PAGE - 1);
-	uint64_t at = exec_arg(r, 3) & MAP_ANONYMOUS ? 0 : fresh_place(size);
+	uint64_t at = exec_arg(r, 3) & MAP_ANONYMOUS ? 0 : fresh_place(r, size);
 
 	if (!at)
 		return false;
@@ -240,6 +242,12 @@ static bool map_elsewhere(struct mach_run *r, struct run_thread *t, size_t i)
 	return true;
 }
 
+/* How that ends is known, recorded or not. */
+static bool sleeps(uint64_t nr)
+{
+	return nr == SYS_nanosleep || nr == SYS_clock_nanosleep;
+}
+
 /* The recorded call, if it lies ahead of this thread. */
 static bool from_record(struct mach_run *r, struct run_thread *t, uint64_t nr)
 {
@@ -247,7 +255,7 @@ static bool from_record(struct mach_run *r, struct run_thread *t, uint64_t nr)
 		if (!same_call(r, (const void *)t->recs.v[i], nr))
 			continue;
 		if (i + 1 >= t->recs.n || t->recs.v[i + 1]->type != TRC_LEAVE)
-			return stays_inside(r, t, i);
+			return !sleeps(nr) && stays_inside(r, t, i);
 		if (nr == SYS_mmap && place_is_taken(r, (const void *)t->recs.v[i + 1]))
 			return map_elsewhere(r, t, i);
 		t->s.rec = i;
@@ -278,7 +286,7 @@ static bool anew(struct mach_run *r, struct run_thread *t, uint64_t nr)
 		if (!(exec_arg(r, 3) & MAP_ANONYMOUS))
 			return false;
 		if (!(exec_arg(r, 3) & MAP_FIXED)) {
-			uint64_t fresh = fresh_place(size);
+			uint64_t fresh = fresh_place(r, size);
 
 			if (!fresh)
 				return false;
@@ -363,7 +371,7 @@ void exec_adopt_call(struct mach_run *r, struct execution *x, struct run_thread 
 {
 	const struct trc_enter *e = t->s.call;
 
-	if (e && e->rec.flags == SYS_futex) {
+	if (e && (e->rec.flags == SYS_futex || (sleeps(e->rec.flags) && run_ended(t)))) {
 		/* The call is made again, for real: the entry has had no effect yet. */
 		t->s.life = LIFE_RUNNING;
 		t->s.call = NULL;

@@ -49,7 +49,7 @@ uint64_t exec_event_place(unsigned op_at, uint64_t site)
 	return mix(site, op_at) | 1ull << 63;
 }
 
-static void passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn)
+void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn)
 {
 	struct count *c = count_at(&x->counts, thread, place);
 
@@ -81,7 +81,7 @@ static void on_branch(void *arg, const struct mach_branch *b)
 
 	if (b->thread != x->fate.thread)
 		return;
-	passed(x, b->thread, b->pc, b->insn);
+	exec_passed(x, b->thread, b->pc, b->insn);
 	if (b->insn == x->fate.insn)
 		x->fate_next = b->target;
 }
@@ -96,7 +96,7 @@ static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, 
 	(void)how;
 	(void)value;
 	if (m->now_op)
-		passed(r->execution, r->current, pc, m->insns + m->now_op->insn);
+		exec_passed(r->execution, r->current, pc, m->insns + m->now_op->insn);
 }
 
 void exec_inside(uint64_t *inside, unsigned op_at, uint64_t site)
@@ -109,7 +109,7 @@ void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t si
 	if (!r->execution || !r->execution->translating)
 		return;
 	exec_inside(&r->execution->unfinished[thread].place, op_at, site);
-	passed(r->execution, thread, exec_event_place(op_at, site), r->m->insns);
+	exec_passed(r->execution, thread, exec_event_place(op_at, site), r->m->insns);
 }
 
 /* Operations that never ended when recorded end here when their place comes once more. */
@@ -123,6 +123,10 @@ static void find_unfinished(struct mach_run *r, struct execution *x)
 		if (u->place)
 			u->nth = exec_count(x, u) + 1;
 	}
+}
+
+static void end_in_unfinished(struct execution *x)
+{
 	for (size_t i = 0; i < x->npoints; i++) {
 		struct exec_point *p = &x->points[i];
 		const struct exec_point *u = &x->unfinished[p->thread];
@@ -187,7 +191,7 @@ static void find_fault(struct mach_run *r, struct execution *x)
 	x->fate.nth = exec_count(x, &x->fate) + 1;
 }
 
-err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from)
+err_t exec_translate(struct mach_run *r, struct execution *x, const struct mach_order *o)
 {
 	size_t log;
 	uint64_t left;
@@ -196,7 +200,7 @@ err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from)
 	err_t e;
 
 	r->free = false;
-	TRY(exec_go_exactly(r, from, &log, &left));
+	TRY(exec_go_exactly(r, o->from, &log, &left));
 	exec_link_points(x, r->nthreads);
 	x->translating = true;
 	r->hooks = &hooks;
@@ -212,14 +216,17 @@ err_t exec_translate(struct mach_run *r, struct execution *x, uint64_t from)
 	}
 	if (!e)
 		e = run_log_again(r, log, r->log.n, &stopped);
-	x->translating = false;
-	r->hooks = NULL;
-	r->m->access = NULL;
-	r->m->access_arg = NULL;
 	x->fail_insns = r->t->failure && r->t->failure->thread < r->nthreads ?
 				mach_thread_insns(r, r->t->failure->thread) : UINT64_MAX;
 	find_fault(r, x);
 	find_unfinished(r, x);
+	if (!e && o->onward_insns)
+		run_onward(r, o->onward_insns);
+	end_in_unfinished(x);
+	x->translating = false;
+	r->hooks = NULL;
+	r->m->access = NULL;
+	r->m->access_arg = NULL;
 	return e;
 }
 

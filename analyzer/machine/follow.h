@@ -229,6 +229,8 @@ struct mach_run {
 	/* executing another order: the record is no longer followed exactly */
 	bool free;
 	struct execution *execution;
+	uint64_t fresh;         /* where its next new mapping goes */
+	VEC(struct trc_sync *) computed; /* operations that onward.c made up */
 	/* mach_again */
 	const struct mach_hooks *hooks;
 	struct expr_pool *pool;
@@ -294,6 +296,10 @@ err_t run_go_to(struct mach_run *r, uint64_t time, size_t *log);
 
 /* execute.c: the thread calls the record primitive */
 void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site);
+
+/* onward.c: from where the record ends; see struct mach_hooks */
+void run_onward(struct mach_run *r, uint64_t insns);
+void run_onward_forget(struct mach_run *r);
 
 /* calls.c: what ordered points do */
 enum action run_perform(struct mach_run *r, struct run_thread *t);

@@ -179,6 +179,11 @@ struct mach_hooks {
 	void (*end)(void *arg, uint32_t thread, uint64_t pc);
 	/* Between blocks; true ends the execution early. */
 	bool (*stop)(void *arg);
+	/* Behind the end of the record the threads that neither failed nor ended go on, up to
+	 * so many instructions each (0: none do); `onward` is called before that. What they do
+	 * there is computed, not recorded: see onward.c. */
+	uint64_t onward_insns;
+	void (*onward)(void *arg);
 };
 
 /*
@@ -241,6 +246,9 @@ struct mach_order {
 	/* Behind the last point each of the other threads goes as far as it can before the
 	 * failing one goes on; else the failing one is the first. */
 	bool others_first;
+	/* Points may lie behind the end of the record, as far as onward_insns of struct
+	 * mach_hooks (the same number) showed them; 0: none do. */
+	uint64_t onward_insns;
 };
 
 /*

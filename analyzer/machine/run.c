@@ -61,6 +61,8 @@ void mach_close(struct mach_run *r)
 	vec_free(&r->log);
 	vec_free(&r->slices);
 	vec_free(&r->edges);
+	run_onward_forget(r);
+	vec_free(&r->computed);
 	free_words(r->notes.v, r->notes.n);
 	free_words(r->undetermined.v, r->undetermined.n);
 	free(r->why);
@@ -362,6 +364,11 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 	if (!e && !stopped && hooks->end && r->res.thread != NO_THREAD) {
 		run_switch(r, r->res.thread);
 		hooks->end(hooks->arg, r->res.thread, r->m->frame->g.guest_RIP);
+	}
+	if (!e && !stopped && hooks->onward_insns) {
+		if (hooks->onward)
+			hooks->onward(hooks->arg);
+		run_onward(r, hooks->onward_insns);
 	}
 	hooks_off(r);
 	return e;

@@ -4,15 +4,33 @@
 
 /* More events than the schedule side can show anyone; a bound on memory. */
 #define MAX_EVENTS 200000
+/* Behind the record: what was missing by a hair comes soon. */
+#define ONWARD_INSNS 1000000
+#define ONWARD_EVENTS 400
 
 struct ext_thread *ext_thread(struct ext *x, uint32_t thread)
 {
 	return &x->threads.v[thread];
 }
 
+uint64_t ext_onward_insns(const struct ext *x)
+{
+	return x->o->onward ? ONWARD_INSNS : 0;
+}
+
+void ext_onward(struct ext *x)
+{
+	x->onward = mach_time(x->run) + 1;
+	if (x->failing != SYM_NONE)
+		x->failed_insn = mach_thread_insns(x->run, x->failing);
+	x->failed_step = ++x->steps;
+}
+
 bool ext_matters(struct ext *x, const struct mach_access *a, bool *program)
 {
 	*program = !(a->flags & MACH_KERNEL) && level_is_program(x->level, a->thread, a->pc);
+	if (x->until && a->time > x->until)
+		return false;
 	if (*program)
 		ext_thread(x, a->thread)->program_insn = a->insn;
 	if (!share_is_shared(x->share, a->address))
@@ -93,6 +111,8 @@ uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t
 	e->time_hi = UINT64_MAX;
 	e->step = ++x->steps;
 	e->stack = pc ? ext_stack(x, thread, pc) : SYM_NONE;
+	if (x->onward && th->computed == SYM_NONE && e->op != SYM_FAIL)
+		th->computed = (uint32_t)th->points.n;
 	vec_push(&th->points, (struct mach_point){ thread, insn });
 	return sym_add_event(x->trace, thread, e);
 }
@@ -103,6 +123,7 @@ struct count {
 	struct ext *x;
 	uint64_t *times; /* ring of the last MAX_EVENTS events */
 	uint64_t n;
+	uint64_t onward; /* of them, behind the record */
 };
 
 static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
@@ -112,8 +133,12 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 
 	(void)value;
 	c->x->accesses++;
-	if (ext_matters(c->x, a, &program))
+	if (!ext_matters(c->x, a, &program))
+		return EXPR_NONE;
+	if (!c->x->onward)
 		c->times[c->n++ % MAX_EVENTS] = a->time;
+	else if (++c->onward == ONWARD_EVENTS)
+		c->x->until = a->time;
 	return EXPR_NONE;
 }
 
@@ -133,15 +158,22 @@ static uint64_t window_start(const struct count *c, uint64_t window)
 	return c->n <= window ? 0 : c->times[(c->n - window) % MAX_EVENTS];
 }
 
+static void count_onward(void *arg)
+{
+	ext_onward(((struct count *)arg)->x);
+}
+
 static err_t choose_window(struct ext *x)
 {
-	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0 };
-	struct mach_hooks hooks = { .arg = &c, .access = count_access, .stop = on_stop };
+	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0, 0 };
+	struct mach_hooks hooks = { .arg = &c, .access = count_access, .stop = on_stop,
+				    .onward_insns = ext_onward_insns(x), .onward = count_onward };
 
 	x->phase = "looking for shared events";
 	err_t e = mach_again(x->run, 0, &hooks, NULL);
 	x->total = c.n;
 	x->from = window_start(&c, x->o->window);
+	x->onward = x->steps = 0;
 	free(c.times);
 	return e;
 }
@@ -168,8 +200,9 @@ static expr_id extent_access(void *arg, const struct mach_access *a, expr_id val
 
 static err_t find_locations(struct ext *x)
 {
-	struct count c = { x, NULL, 0 };
-	struct mach_hooks hooks = { .arg = &c, .access = extent_access, .stop = on_stop };
+	struct count c = { x, NULL, 0, 0 };
+	struct mach_hooks hooks = { .arg = &c, .access = extent_access, .stop = on_stop,
+				    .onward_insns = ext_onward_insns(x) };
 
 	x->phase = "cutting locations";
 	TRY(mach_again(x->run, 0, &hooks, NULL));
@@ -209,7 +242,7 @@ static void add_threads(struct ext *x)
 	for (size_t i = 0; i < x->t->threads.n; i++) {
 		vec_push(&x->threads,
 			 (struct ext_thread){ .release = SYM_NONE, .enter = SYM_NONE,
-					      .atomic = SYM_NONE });
+					      .atomic = SYM_NONE, .computed = SYM_NONE });
 		sym_add_thread(x->trace, trc_thread_id(x->t, (uint32_t)i),
 			       x->t->threads.v[i].name);
 	}
@@ -217,7 +250,7 @@ static void add_threads(struct ext *x)
 
 static bool share_stop(void *arg)
 {
-	struct count c = { arg, NULL, 0 };
+	struct count c = { arg, NULL, 0, 0 };
 
 	return on_stop(&c);
 }
@@ -225,7 +258,7 @@ static bool share_stop(void *arg)
 static err_t extract(struct ext *x)
 {
 	x->phase = "looking for shared memory";
-	TRY(share_watch(x->share, x->run, share_stop, x));
+	TRY(share_watch(x->share, x->run, ext_onward_insns(x), share_stop, x));
 	look_at_failure(x);
 	TRY(choose_window(x));
 	if (x->failing != SYM_NONE)
@@ -250,6 +283,10 @@ static struct ext_result *result_of(struct ext *x)
 	r->accesses = x->accesses;
 	r->locations = x->locations.n;
 	r->fate = x->fate;
+	r->onward_insns = ext_onward_insns(x);
+	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
+	for (size_t i = 0; i < x->threads.n; i++)
+		r->computed[i] = x->threads.v[i].computed;
 	r->points = xcalloc(x->threads.n, sizeof *r->points);
 	for (size_t i = 0; i < x->threads.n; i++)
 		r->points[i] = x->threads.v[i].points.v; /* moved */
@@ -296,6 +333,7 @@ void ext_result_free(struct ext_result *r)
 	for (size_t i = 0; i < r->trace->nthreads; i++)
 		free(r->points[i]);
 	free(r->points);
+	free(r->computed);
 	sym_trace_free(r->trace);
 	free(r);
 }

@@ -11,6 +11,10 @@
  *      choice of the window (the last `window` events, or all)
  *   3. symbolic, from the window's start: events with expressions, path
  *      conditions, stacks and names
+ *
+ * With `onward` all of them go on where the record ends: the threads that had
+ * neither failed nor ended do what they would have done next, as far as that
+ * can be computed and is not too much.
  */
 #ifndef CSCHED_SYMTRACE_EXTRACT_H
 #define CSCHED_SYMTRACE_EXTRACT_H
@@ -20,6 +24,7 @@
 
 struct ext_options {
 	uint64_t window; /* events to keep; 0: all, up to a built-in limit */
+	bool onward;     /* with what the other threads do next, behind the record (computed) */
 	/* part is 0..1; true stops the work. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);
 	void *progress_arg;
@@ -31,6 +36,9 @@ struct ext_result {
 	uint64_t total;     /* shared events in the whole run */
 	uint64_t locations; /* shared locations */
 	uint64_t accesses;  /* all accesses executed */
+	uint64_t onward_insns; /* for struct mach_order */
+	/* By thread: events from this one on were computed, not recorded; SYM_NONE: none. */
+	uint32_t *computed;
 	/* points[thread][event]: where the machine executes that event. */
 	struct mach_point **points;
 	/* The branch whose outcome is the failure's condition; thread SYM_NONE: there is none. */

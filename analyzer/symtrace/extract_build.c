@@ -331,6 +331,8 @@ static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
 	struct ext *x = arg;
 
 	x->in_window = mach_time(x->run) >= x->from;
+	if (x->until && mach_time(x->run) > x->until)
+		return;
 	ext_sync(x, thread, rec);
 	ext_time(x, thread, rec->tsc);
 }
@@ -418,6 +420,11 @@ static bool on_stop(void *arg)
 	return x->stopped;
 }
 
+static void on_onward(void *arg)
+{
+	ext_onward(arg);
+}
+
 err_t ext_build(struct ext *x)
 {
 	struct mach_hooks hooks = {
@@ -431,6 +438,8 @@ err_t ext_build(struct ext *x)
 		.thread_start = on_start,
 		.thread_exit = on_exit_thread,
 		.stop = on_stop,
+		.onward_insns = ext_onward_insns(x),
+		.onward = on_onward,
 	};
 
 	x->phase = "building symbolic traces";
@@ -452,6 +461,12 @@ static const enum sym_failure_kind kind_of[] = {
 	[TRC_FAIL_EXIT] = SYM_FAIL_EXIT,         [TRC_FAIL_USER] = SYM_FAIL_USER,
 };
 
+/* Where the failing thread stood when the record ended. */
+static uint64_t failed_insn(const struct ext *x)
+{
+	return x->onward ? x->failed_insn : mach_thread_insns(x->run, x->failing);
+}
+
 static void remove_cond(struct sym_thread *t, size_t i)
 {
 	memmove(&t->conds[i], &t->conds[i + 1], (t->nconds - i - 1) * sizeof *t->conds);
@@ -470,7 +485,7 @@ static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_f
 				remove_cond(t, i - 1);
 				break;
 			}
-		x->fate = (struct mach_point){ x->failing, mach_thread_insns(x->run, x->failing) };
+		x->fate = (struct mach_point){ x->failing, failed_insn(x) };
 		return th->address_cond;
 	}
 	/* What libraries test on the way down (how many digits has the number in the
@@ -494,7 +509,9 @@ static void add_fail_event(struct ext *x)
 	struct sym_event e;
 
 	sym_event_init(&e, SYM_FAIL);
-	ext_event(x, x->failing, &e, pc, 0, mach_thread_insns(x->run, x->failing));
+	uint32_t i = ext_event(x, x->failing, &e, pc, 0, failed_insn(x));
+	if (x->onward)
+		x->trace->threads[x->failing].events[i].step = x->failed_step;
 }
 
 static bool in_cycle(const struct trc *t, uint32_t thread)

@@ -40,6 +40,7 @@ struct ext_thread {
 	expr_id address_cond;
 	uint64_t address_pc;
 	uint64_t program_insn; /* last instruction of program code */
+	uint32_t computed; /* first event behind the record, or SYM_NONE */
 	VEC(struct mach_point) points;
 };
 
@@ -106,6 +107,10 @@ struct ext {
 	bool kernel_waits;  /* a call that may wait for another thread returned in the window */
 	uint64_t total, accesses;
 	uint64_t steps; /* events so far */
+	/* Behind the record: since when (0: not yet), until when events are kept, and what
+	 * the failing thread's number and the failure's step are. */
+	uint64_t onward, until;
+	uint64_t failed_insn, failed_step;
 	struct mach_point fate; /* see struct ext_result */
 	struct ext_stack_seen *stacks;
 	size_t nstacks, stacks_cap;
@@ -113,6 +118,11 @@ struct ext {
 };
 
 struct ext_thread *ext_thread(struct ext *x, uint32_t thread);
+
+/* Instructions per thread behind the record; 0: none is to be executed. */
+uint64_t ext_onward_insns(const struct ext *x);
+/* The record ends here. */
+void ext_onward(struct ext *x);
 
 /* Does this access make an event? (Keeps the level's state: call for every access.) */
 bool ext_matters(struct ext *x, const struct mach_access *a, bool *program);

@@ -219,7 +219,8 @@ static bool on_stop(void *arg)
 	return s->stop && s->stop(s->stop_arg);
 }
 
-err_t share_watch(struct share *s, struct mach_run *run, bool (*stop)(void *), void *stop_arg)
+err_t share_watch(struct share *s, struct mach_run *run, uint64_t onward_insns,
+		  bool (*stop)(void *), void *stop_arg)
 {
 	struct mach_hooks hooks = {
 		.arg = s,
@@ -228,6 +229,7 @@ err_t share_watch(struct share *s, struct mach_run *run, bool (*stop)(void *), v
 		.thread_start = on_start,
 		.thread_exit = on_exit_thread,
 		.stop = on_stop,
+		.onward_insns = onward_insns,
 	};
 
 	s->run = run;

@@ -18,8 +18,9 @@ struct share;
 struct share *share_new(struct img_set *images);
 void share_free(struct share *s);
 
-/* Fills the table: one concrete execution of the run. */
-err_t share_watch(struct share *s, struct mach_run *run, bool (*stop)(void *), void *stop_arg);
+/* Fills the table: one concrete execution of the run, and so many instructions behind it. */
+err_t share_watch(struct share *s, struct mach_run *run, uint64_t onward_insns,
+		  bool (*stop)(void *), void *stop_arg);
 
 bool share_is_shared(const struct share *s, uint64_t address);
 uint64_t share_count(const struct share *s);    /* shared granules */
