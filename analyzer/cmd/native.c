@@ -37,6 +37,7 @@ static void kept_schedules(const struct native_request *r, struct files *out)
 	}
 }
 
+/* ERR_NOANSWER: there is no such way. */
 static err_t make_schedule(struct explanation *e, bool alternate, unsigned way, struct files *out)
 {
 	char *name;
@@ -65,8 +66,14 @@ static err_t make_schedules(const struct native_request *r, struct files *out)
 	TRY(follow_to_end(r->trace, &x, &e));
 	err_t bad = explain_solve(e, &x);
 	follow_quiet();
-	for (unsigned way = 0; !bad && way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++)
+	for (unsigned way = 0; !bad && way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++) {
 		bad = make_schedule(e, r->alternate, way, out);
+		/* Later ways may exist all the same. */
+		if (bad && bad->code == ERR_NOANSWER && way + 1 < EXPLAIN_MAX_WAYS && r->alternate) {
+			err_free(bad);
+			bad = NULL;
+		}
+	}
 	explanation_free(e);
 	if (out->v.n) {
 		err_free(bad);
@@ -94,6 +101,7 @@ struct answer {
 	bool rebuilt;      /* the program is not the recorded build */
 	uint32_t lost;     /* edges with no place in that build */
 	uint32_t way, ways; /* of enforcing an alternate, from 1 */
+	bool trial;        /* to choose a way: it is not printed */
 	struct native_result r;
 };
 
@@ -160,6 +168,16 @@ static void print_verdict(const struct answer *a)
 		puts("the failing order is still possible; it did not fail");
 }
 
+static void print_way(const struct answer *a)
+{
+	if (a->schedule.retreats)
+		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
+		       "time)\n", a->way, a->ways);
+	else if (a->way > 1)
+		printf("  (way %u of %u for the run to go on behind that order: in the first it failed)\n",
+		       a->way, a->ways);
+}
+
 static void print_text(const struct answer *a)
 {
 	const struct native_result *r = &a->r;
@@ -175,9 +193,7 @@ static void print_text(const struct answer *a)
 	if (r->unrecorded)
 		printf(", %u left no trace", r->unrecorded);
 	printf(" (%.1f s)\n", r->seconds);
-	if (a->way > 1)
-		printf("  (the %u%s of %u ways for the run to go on behind that order: in the first it failed)\n",
-		       a->way, a->way == 2 ? "nd" : a->way == 3 ? "rd" : "th", a->ways);
+	print_way(a);
 	print_edges(a);
 	if (r->other)
 		printf("another failure was seen: %s\n", r->other);
@@ -225,6 +241,7 @@ static void print_json(const struct answer *a)
 	json_uint(&j, "edges", a->schedule.edges.n);
 	json_uint(&j, "way", a->way);
 	json_uint(&j, "ways", a->ways);
+	json_bool(&j, "retreats", a->schedule.retreats);
 	json_bool(&j, "rebuilt", a->rebuilt);
 	json_uint(&j, "edges_lost", a->lost);
 	json_bool(&j, "order_possible", !impossible(a));
@@ -260,7 +277,7 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 	struct native_options o = {
 		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
 		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
-		.progress = show, .progress_arg = &line,
+		.until_failure = a->trial, .progress = show, .progress_arg = &line,
 	};
 	err_t e = native_run(&o, &a->r);
 
@@ -426,7 +443,7 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 }
 
 /* Runs in which a way of going on behind an alternate must not fail to be taken. */
-#define TRIALS 10
+#define TRIALS 20
 
 /* Which of several ways to take: the first without a failure, else the first. */
 static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
@@ -434,7 +451,7 @@ static err_t choose_way(const struct native_request *q, const struct trc *t, con
 {
 	*way = 0;
 	for (size_t i = 0; f->v.n > 1 && i < f->v.n; i++) {
-		struct answer a = { .q = q };
+		struct answer a = { .q = q, .trial = true };
 		int status = 0;
 		err_t e = with_schedule(&a, t, f->v.v[i], TRIALS, &status);
 		bool good = !e && !status;

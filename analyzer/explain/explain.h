@@ -84,7 +84,7 @@ bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
 /*
  * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for
  * enforcement on the real program. An alternate can be enforced in several ways, counted
- * from 0, the likeliest first; ERR_NOANSWER behind the last.
+ * from 0, the likeliest first, EXPLAIN_MAX_WAYS at most; ERR_NOANSWER: there is no such way.
  */
 err_t explain_write_failing(struct explanation *e, FILE *f);
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f);

@@ -11,6 +11,7 @@
 
 #define MAX_HOLDS 64
 #define FORMS 2 /* of each alternate, see part_of() */
+#define RETREATS 4 /* see retreat_of() */
 
 static bool is_sync(enum sym_op op)
 {
@@ -186,11 +187,17 @@ static void add_turn(struct explanation *e, struct schedule *s, struct sched_ref
 		vec_push(&s->turns, end);
 }
 
+/* Where a thread can stop: a failure that is avoided is never reached. */
+static bool can_stop(void *explanation, const struct sym_event *ev)
+{
+	return ev->op != SYM_FAIL && is_usable(explanation, ev);
+}
+
 /* Who failed goes on first. */
 static void add_turns(struct explanation *e, struct schedule *s, const struct part *p)
 {
 	const struct sym_trace *t = e->extracted->trace;
-	struct sched_ref *last = edges_last(t, p->order, p->until, is_usable, e);
+	struct sched_ref *last = edges_last(t, p->order, p->until, can_stop, e);
 	uint32_t failed = t->failure.thread < t->nthreads ? t->failure.thread : 0;
 
 	for (uint32_t i = 0; i < t->nthreads; i++) {
@@ -302,7 +309,7 @@ static err_t finish(struct schedule *s, FILE *f)
 {
 	err_t bad = NULL;
 
-	if (s->edges.n)
+	if (s->edges.n || s->turns.n)
 		schedule_write(s, f);
 	else
 		bad = err_new(ERR_NOANSWER, "no edge of the root cause has a place in the program where "
@@ -335,14 +342,55 @@ err_t explain_write_failing(struct explanation *e, FILE *f)
 	return finish(&s, f);
 }
 
+/* The first event of the failing order that is shown: there the trouble begins. */
+static size_t first_shown(const struct explanation *e)
+{
+	const struct sched_order *o = &e->answer->failing;
+	const struct dsp_side *side = e->dsp ? &e->dsp->side[DSP_FAILING] : NULL;
+	size_t first = up_to_failure(e->extracted->trace, o);
+
+	for (size_t i = 0; i < e->answer->ncause; i++) {
+		size_t place = edges_place(o, e->answer->cause[i].before);
+
+		first = place < first ? place : first;
+	}
+	for (size_t i = 0; side && i < side->nevents; i++) {
+		size_t place = edges_place(o, side->events[i].ref);
+
+		first = place < first ? place : first;
+	}
+	return first;
+}
+
+/*
+ * An alternate turns one pair round, but other threads may be as deep in the same trouble by
+ * then (two more have looked and found nothing), and none of its ways helps. So the failing order is also
+ * left before its cause begins, and earlier and earlier: from there the threads go one at a time.
+ */
+static struct part retreat_of(const struct explanation *e, unsigned retreat)
+{
+	size_t first = first_shown(e);
+
+	return (struct part){ &e->answer->failing, retreat + 1 < RETREATS ? first >> retreat : 0,
+			      { 0, SYM_NONE }, { 0, SYM_NONE } };
+}
+
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 {
 	const struct sched_answer *a = e->answer;
 	struct schedule s = { 0 };
+	struct part p;
 
-	if (!a || !a->found || way / FORMS >= a->nalternates)
+	if (!a || !a->found || a->deterministic || way >= EXPLAIN_MAX_WAYS)
 		return err_new(ERR_NOANSWER, "there is no alternate schedule to write");
-	struct part p = part_of(e->extracted->trace, &a->alternates[way / FORMS], way % FORMS);
+	if (way + RETREATS < EXPLAIN_MAX_WAYS) {
+		if (way / FORMS >= a->nalternates)
+			return err_new(ERR_NOANSWER, "there is no such alternate to write");
+		p = part_of(e->extracted->trace, &a->alternates[way / FORMS], way % FORMS);
+	} else {
+		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
+		s.retreats = true;
+	}
 	add_edges(e, &s, p.order, p.until);
 	if (p.late.index != SYM_NONE)
 		add_edge(e, &s, (struct sched_edge){ p.first, p.late }, false);

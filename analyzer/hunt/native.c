@@ -187,6 +187,8 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 		e = one_run(&n);
 		if (o->progress && o->progress(o->progress_arg, i + 1, o->runs))
 			break;
+		if (o->until_failure && res->failures)
+			break;
 	}
 	res->seconds = child_now() - begin;
 	files_remove_tree(n.work);

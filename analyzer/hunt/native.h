@@ -16,6 +16,7 @@ struct native_options {
 	const struct trc *t;   /* the recorded run, to compare failures with */
 	bool rebuilt;          /* the program is another build: its addresses differ */
 	uint32_t runs;
+	bool until_failure;    /* the first one ends it */
 	double limit;          /* seconds for one run */
 	/* Called after each run; true stops. May be NULL. */
 	bool (*progress)(void *arg, uint32_t done, uint32_t runs);

@@ -101,6 +101,10 @@ static void read_remark(struct schedule *s, char *p)
 {
 	char *kind = word(&p);
 
+	if (kind && !strcmp(kind, "retreats")) {
+		s->retreats = true;
+		return;
+	}
 	if (kind && !strcmp(kind, "build")) {
 		char *module = word(&p), *id = word(&p);
 
@@ -155,10 +159,10 @@ err_t schedule_read(const char *path, struct schedule *out)
 	}
 	free(line);
 	fclose(f);
-	if (good && out->edges.n)
+	if (good && (out->edges.n || out->turns.n))
 		return NULL;
 	schedule_free(out);
-	return good ? err_new(ERR_INPUT, "%s: a schedule without edges", path) :
+	return good ? err_new(ERR_INPUT, "%s: a schedule without edges and turns", path) :
 		      err_new(ERR_INPUT, "%s:%u: not a line of a schedule", path, n);
 }
 
@@ -190,6 +194,8 @@ bool schedule_edge_lost(const struct schedule_edge *e)
 void schedule_write(const struct schedule *s, FILE *f)
 {
 	fprintf(f, "%s\n", CTL_SCHEDULE_MAGIC);
+	if (s->retreats)
+		fputs("# retreats\n", f);
 	for (size_t i = 0; i < s->builds.n; i++)
 		fprintf(f, "# build %s %s\n", s->builds.v[i].module, s->builds.v[i].build_id);
 	for (size_t i = 0; i < s->edges.n; i++) {
