@@ -445,23 +445,30 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 /* Runs in which a way of going on behind an alternate must not fail to be taken. */
 #define TRIALS 20
 
-/* Which of several ways to take: the first without a failure, else the first. */
+/* 0: it fails; 1: it does not, but went another way; 2: neither. */
+static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
+{
+	struct answer a = { .q = q, .trial = true };
+	int status = 0;
+	err_t e = with_schedule(&a, t, file, TRIALS, &status);
+
+	*good = e || status ? 0 : a.r.diverged || a.r.timeouts ? 1 : 2;
+	answer_free(&a);
+	return e;
+}
+
+/* Which of several ways to take: the first of the best. */
 static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
 			size_t *way)
 {
-	*way = 0;
-	for (size_t i = 0; f->v.n > 1 && i < f->v.n; i++) {
-		struct answer a = { .q = q, .trial = true };
-		int status = 0;
-		err_t e = with_schedule(&a, t, f->v.v[i], TRIALS, &status);
-		bool good = !e && !status;
+	int best = 0, good = 0;
 
-		answer_free(&a);
-		if (e)
-			return e;
-		if (good) {
+	*way = 0;
+	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2; i++) {
+		TRY(try_way(q, t, f->v.v[i], &good));
+		if (good > best) {
+			best = good;
 			*way = i;
-			break;
 		}
 	}
 	return NULL;

@@ -319,6 +319,46 @@ static void add_waits(struct work *w, const struct dsp *d)
 		add(w, d->waits[i].holds, d->waits[i].wants);
 }
 
+/* The first time thread takes `object` behind this place of the order, or SYM_NONE. */
+static uint32_t next_acquisition(const struct work *w, uint32_t thread, uint32_t object, size_t place)
+{
+	const struct sym_thread *th = &w->t->threads[thread];
+
+	for (uint32_t i = 0; i < th->nevents; i++)
+		if (acquires(&th->events[i]) && th->events[i].target == object &&
+		    w->place[thread][i] != SIZE_MAX && w->place[thread][i] > place)
+			return i;
+	return SYM_NONE;
+}
+
+/*
+ * Who passes its failure inside a section does more there than was recorded. Whoever enters a
+ * section of that lock behind it must not come first, though no recorded access tells.
+ */
+static void add_passed(struct work *w)
+{
+	const struct sym_trace *t = w->t;
+	struct sched_ref last = { t->failure.thread, SYM_NONE };
+	struct held h[MAX_HELD];
+
+	if (w->order->fails || last.thread >= t->nthreads)
+		return;
+	for (uint32_t i = 0; i < t->threads[last.thread].nevents; i++)
+		if (w->place[last.thread][i] != SIZE_MAX && t->threads[last.thread].events[i].op != SYM_FAIL)
+			last.index = i;
+	if (last.index == SYM_NONE)
+		return;
+	size_t n = locks_held(t, (struct sched_ref){ last.thread, last.index + 1 }, h);
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < t->nthreads; k++) {
+			uint32_t enter = k == last.thread ? SYM_NONE :
+				next_acquisition(w, k, h[i].object, place_of_event(w, last));
+
+			if (enter != SYM_NONE)
+				push(w, last, (struct sched_ref){ k, enter });
+		}
+}
+
 /* Later edges can make earlier ones superfluous. */
 static void drop_implied(struct edges *out)
 {
@@ -352,6 +392,7 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 	mark_variables(&w, a, d);
 	add_cause(&w, a);
 	add_waits(&w, d);
+	add_passed(&w);
 	for (size_t i = 0; i < w.until; i++) {
 		access(&w, order->refs[i]);
 		barrier(&w, order->refs[i]);
