@@ -333,37 +333,55 @@ static void make_firm(struct explanation *e, struct sched_ref left)
 			t->conds[i].firm = true;
 }
 
+/* How good the first alternate is, as executed. */
+enum alternate_rank { RANK_UNCONFIRMED, RANK_FAILS_LATER, RANK_CLEAN };
+
+static enum alternate_rank rank(const struct explanation *e)
+{
+	return !alternate_confirmed(e) ? RANK_UNCONFIRMED :
+	       e->alternate_proof.by[REPORT_MACHINE].fails_later ? RANK_FAILS_LATER : RANK_CLEAN;
+}
+
+static bool can_turn(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	return a->nalternates && a->alternates[0].path_differs && a->alternates[0].left.thread != SYM_NONE;
+}
+
 /*
  * An alternate that leaves the recorded path may fail behind that all the same:
  * only its execution tells. Then the next branch is turned. When none helps,
- * the first answer stands, unconfirmed.
+ * the first answer stands, unconfirmed or with the failure behind it named.
  */
 static err_t turn_others(struct explanation *e, const struct explain_options *o)
 {
-	struct sched_answer *first = NULL;
+	struct sched_answer *best = NULL;
+	enum alternate_rank had = rank(e);
 	err_t bad = NULL;
 
-	for (int i = 0; i < MOST_TURNS && !bad && !alternate_confirmed(e) &&
-	     e->answer->nalternates && e->answer->alternates[0].path_differs &&
-	     e->answer->alternates[0].left.thread != SYM_NONE && !out_of_time(e); i++) {
+	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) && !out_of_time(e);
+	     i++) {
 		make_firm(e, e->answer->alternates[0].left);
-		if (!first) {
-			first = e->answer;
+		if (!best || rank(e) > had) {
+			sched_answer_free(best);
+			best = e->answer;
+			had = rank(e);
 			e->answer = NULL;
 		}
 		bad = explain_solve_window(e, o);
 		if (!bad)
 			bad = explain_validate_alternates(e);
 	}
-	if (!first)
+	if (!best)
 		return bad;
-	if (bad || !alternate_confirmed(e)) {
+	if (bad || rank(e) <= had) {
 		sched_answer_free(e->answer);
-		e->answer = first;
+		e->answer = best;
 		err_free(bad);
 		return explain_validate_alternates(e);
 	}
-	sched_answer_free(first);
+	sched_answer_free(best);
 	return NULL;
 }
 

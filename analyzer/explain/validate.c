@@ -52,6 +52,7 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 		return bad;
 	proof->runs = 1;
 	proof->agreed = out.kind == wanted;
+	proof->fails_later = out.fails_later;
 	free(*why);
 	*why = out.why;
 	out.why = NULL;
@@ -108,26 +109,48 @@ static void leave_at_fate(const struct ext_result *x, struct sched_alternate *a)
 	a->path_differs = true;
 }
 
+/* Where the path is new, or the damage shows later, what the others do next may decide. */
+static err_t execute_both_ways(struct explanation *e, const struct sched_alternate *alt,
+			       struct report_proof *proof)
+{
+	TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, false, proof, &e->alternate_why));
+	if (proof->agreed ? !proof->fails_later : !alt->path_differs)
+		return NULL;
+
+	struct report_proof other = { 0 };
+	char *why = NULL;
+	err_t bad = explain_execute(e, &alt->order, MACH_OUT_PASSED, true, &other, &why);
+
+	if (bad || !other.agreed || (proof->agreed && other.fails_later)) {
+		free(why);
+		return bad;
+	}
+	free(e->alternate_why);
+	e->alternate_why = why;
+	*proof = other;
+	return NULL;
+}
+
 err_t explain_validate_alternates(struct explanation *e)
 {
 	struct sched_answer *a = e->answer;
 	struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
+	size_t good = 0; /* the first that avoids this failure, if not every one */
 
 	*proof = (struct report_proof){ 0 };
 	for (size_t i = 0; i < a->nalternates; i++) {
-		struct sched_alternate *alt = &a->alternates[i];
-
-		leave_at_fate(e->extracted, alt);
-		TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, false, proof, &e->alternate_why));
-		/* Where the path is new, what the others do next may decide. */
-		if (!proof->agreed && alt->path_differs)
-			TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, true, proof,
-				    &e->alternate_why));
-		/* The reason given belongs to the first. */
-		if (proof->agreed || i + 1 == a->nalternates) {
+		leave_at_fate(e->extracted, &a->alternates[i]);
+		TRY(execute_both_ways(e, &a->alternates[i], proof));
+		if (proof->agreed && !proof->fails_later) {
 			to_the_front(a, i);
-			break;
+			return NULL;
 		}
+		if (proof->agreed && !good)
+			good = i + 1;
 	}
-	return NULL;
+	if (!good)
+		return NULL;
+	/* The reason given belongs to the first. */
+	to_the_front(a, good - 1);
+	return good == a->nalternates ? NULL : execute_both_ways(e, &a->alternates[0], proof);
 }

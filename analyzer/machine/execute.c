@@ -322,15 +322,17 @@ static void run_on(struct mach_run *r, struct execution *x)
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
 			struct run_thread *t = &r->threads[turn_of(r, x, i)];
+			bool whole;
 
 			if (!runnable(t))
 				continue;
 			any = true;
-			go(r, x, t, x->others_first ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1,
-			   NULL);
+			whole = x->others_first || x->passage.seen;
+			go(r, x, t, whole ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1, NULL);
 			if (!x->done)
 				exec_fate_passed(r, x);
-			if (x->others_first && runnable(t))
+			exec_aftermath(r, x);
+			if (whole && runnable(t))
 				break; /* as far as it can */
 		}
 		if (!any && !x->done && !somebody_times_out(r, x))
@@ -407,6 +409,7 @@ void exec_free(struct mach_run *r, struct execution *x)
 	free(x->early);
 	free(x->cleared);
 	free(x->breaks);
+	free(x->passage.why);
 }
 
 static void execute(struct mach_run *r, struct execution *x)
@@ -420,7 +423,7 @@ static void execute(struct mach_run *r, struct execution *x)
 	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
 	run_points(r, x);
-	x->broken = x->at < x->npoints;
+	x->broken = x->at < x->npoints && !x->passage.seen;
 	exec_fate_passed(r, x);
 	if (!x->done)
 		run_on(r, x);

@@ -33,6 +33,15 @@ struct early_load {
 	uint32_t size;
 };
 
+/* The failing thread went past the failure; what comes next must bear it out. */
+struct exec_passage {
+	bool seen;
+	uint64_t time; /* the run's */
+	uint32_t thread;
+	uint64_t pc;
+	char *why;
+};
+
 struct execution {
 	struct mach_outcome *out;
 	struct exec_point *points;
@@ -59,6 +68,7 @@ struct execution {
 	uint64_t fail_insns; /* of the failing thread, when it failed */
 	uint64_t fail_from;  /* where the failing thread stood at its last point, here ... */
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
+	struct exec_passage passage;
 	uint64_t began;
 	bool onward;         /* from where the record ends: nothing is asked, see onward.c */
 	bool done;
@@ -115,6 +125,8 @@ void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *
 /* Nobody can go on: as recorded or not. */
 void exec_stuck(struct mach_run *r, struct execution *x);
 void exec_fate_passed(struct mach_run *r, struct execution *x);
+/* Long enough past the failure without another: it held. */
+void exec_aftermath(struct mach_run *r, struct execution *x);
 /* The failing thread, now current, has run a little: was its fate decided? */
 void exec_fate_note(struct mach_run *r, struct execution *x);
 /* It cannot run at the moment. */

@@ -8,10 +8,19 @@
  * what it tests next (assert(a && b)), so it is followed for as long as the
  * failure took when recorded, until it comes round to the same instruction
  * again, or until it has to wait.
+ *
+ * Then comes the *aftermath*: the damage may be done already and show at the next
+ * test of it. All threads go on, each as far as it can, so that no new race is
+ * begun. If the failing thread fails in the same place again, this order fails;
+ * if another does, or elsewhere, it avoids this failure and comes to another.
  */
 #include "analyzer/machine/execute.h"
 
 #include <stdio.h>
+
+/* Instructions of the aftermath: as many as the order itself had, within these. */
+#define AFTERMATH_LEAST 1000000ull
+#define AFTERMATH_MOST 20000000ull
 
 bool exec_decide(struct execution *x, enum mach_outcome_kind kind, uint32_t thread, uint64_t pc,
 		 const char *why)
@@ -28,6 +37,30 @@ bool exec_decide(struct execution *x, enum mach_outcome_kind kind, uint32_t thre
 	x->out->why = xstrdup(why);
 	x->done = true;
 	return true;
+}
+
+static void past_for_now(struct mach_run *r, struct execution *x, uint32_t thread, uint64_t pc,
+			 const char *why)
+{
+	if (x->broken)
+		exec_decide(x, MACH_OUT_PASSED, thread, pc, why);
+	else if (!x->passage.seen)
+		x->passage = (struct exec_passage){ true, r->time, thread, pc, xstrdup(why) };
+}
+
+static void decide_past(struct execution *x)
+{
+	exec_decide(x, MACH_OUT_PASSED, x->passage.thread, x->passage.pc, x->passage.why);
+}
+
+void exec_aftermath(struct mach_run *r, struct execution *x)
+{
+	uint64_t before = x->passage.time - x->began;
+	uint64_t enough = before < AFTERMATH_LEAST ? AFTERMATH_LEAST :
+			  before > AFTERMATH_MOST  ? AFTERMATH_MOST : before;
+
+	if (x->passage.seen && !x->done && r->time - x->passage.time > enough)
+		decide_past(x);
 }
 
 static bool nobody_fails_alone(const struct trc_failure *f)
@@ -49,47 +82,58 @@ bool exec_past(const struct mach_run *r, struct execution *x)
 	return mach_thread_insns(r, f->thread) > x->fail_from + x->fail_distance;
 }
 
-/* Something else ended the execution; what the failing thread did before that counts. */
-static void decide_otherwise(struct mach_run *r, struct execution *x, enum mach_outcome_kind kind,
-			     uint32_t t, uint64_t pc, const char *what)
+/* What comes behind the failure: past it, into another. */
+static void fails_later(struct execution *x, uint32_t t, uint64_t pc, const char *what)
 {
+	char *why = xasprintf("%s; then %s", x->passage.seen ? x->passage.why :
+			      "where its failure was decided the failing thread went the other way", what);
+
+	x->out->fails_later = true;
+	exec_decide(x, MACH_OUT_PASSED, t, pc, why);
+	free(why);
+}
+
+void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, uint64_t pc)
+{
+	const struct trc_failure *f = r->t->failure;
+	bool same = f && (!sig || f->signal == sig) && f->regs[TRC_RIP] == pc;
+	char *place, *what;
+
+	if (same && f->thread == t) {
+		exec_decide(x, MACH_OUT_FAILED, t, pc, x->passage.seen ?
+			    "went past where the failure was decided, and failed in the same place later" :
+			    "ran into the recorded failure");
+		return;
+	}
+	place = run_place(r, pc);
+	what = sig ? xasprintf("%s ran into another failure: signal %d at %s", trc_thread_id(r->t, t),
+			       sig, place) :
+		     xasprintf("%s ran into another failure: an assertion at %s",
+			       trc_thread_id(r->t, t), place);
+	if (x->passage.seen || x->turned || exec_past(r, x))
+		fails_later(x, t, pc, what);
+	else
+		exec_decide(x, MACH_OUT_OTHER, t, pc, what);
+	free(what);
+	free(place);
+}
+
+/* What the failing thread did before that counts. */
+void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
 	char *place = run_place(r, pc);
-	bool past = exec_past(r, x) || x->turned;
-	char *why = xasprintf("%s%s %s%s",
+	bool past = x->passage.seen || exec_past(r, x) || x->turned;
+	char *why = xasprintf("%s%s left the recorded world (%s) at %s",
 			      x->turned ? "where its failure was decided the failing thread went "
 					  "the other way; then " :
 			      past ? "passed the failure point, then " : "",
 			      trc_thread_id(r->t, t), what, place);
 
 	x->out->left = past;
-	exec_decide(x, past ? MACH_OUT_PASSED : kind, t, pc, why);
+	exec_decide(x, past ? MACH_OUT_PASSED : MACH_OUT_LEFT, t, pc, why);
 	free(why);
 	free(place);
-}
-
-void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, uint64_t pc)
-{
-	const struct trc_failure *f = r->t->failure;
-	char what[64];
-
-	if (f && f->thread == t && (!sig || f->signal == sig) && f->regs[TRC_RIP] == pc &&
-	    !exec_past(r, x)) {
-		exec_decide(x, MACH_OUT_FAILED, t, pc, "ran into the recorded failure");
-		return;
-	}
-	if (sig)
-		snprintf(what, sizeof what, "ran into another failure: signal %d at ", sig);
-	else
-		snprintf(what, sizeof what, "ran into another failure: an assertion at ");
-	decide_otherwise(r, x, MACH_OUT_OTHER, t, pc, what);
-}
-
-void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what)
-{
-	char *text = xasprintf("left the recorded world (%s) at ", what);
-
-	decide_otherwise(r, x, MACH_OUT_LEFT, t, r->m->frame->g.guest_RIP, text);
-	free(text);
 }
 
 /* The end of a wait that never ended when recorded; NULL: not an operation of the record. */
@@ -100,8 +144,29 @@ static const struct exec_point *held(const struct mach_run *r, const struct exec
 	return t < r->nthreads && x->unfinished[t].place ? &x->unfinished[t] : NULL;
 }
 
+/* All wait for each other, none in a call whose end is not known. */
+static bool only_futexes(const struct mach_run *r, const struct execution *x)
+{
+	for (size_t i = 0; i < r->nthreads; i++)
+		if (r->threads[i].s.life == LIFE_IN_CALL && !x->wait[i].waiting)
+			return false;
+	return true;
+}
+
+static void stuck_behind_failure(struct mach_run *r, struct execution *x)
+{
+	if (only_futexes(r, x))
+		fails_later(x, x->passage.thread, x->passage.pc, "no thread could go on");
+	else
+		decide_past(x);
+}
+
 void exec_stuck(struct mach_run *r, struct execution *x)
 {
+	if (x->passage.seen) {
+		stuck_behind_failure(r, x);
+		return;
+	}
 	for (size_t i = 0; i < r->t->blocked.n; i++) {
 		const struct exec_point *h = held(r, x, i);
 
@@ -136,8 +201,7 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 	const struct run_thread *t;
 
 	if (!x->done && released(r, x)) {
-		exec_decide(x, MACH_OUT_PASSED, NO_THREAD, 0,
-			    "a thread that waited for ever when recorded went on");
+		past_for_now(r, x, NO_THREAD, 0, "a thread that waited for ever when recorded went on");
 		return;
 	}
 	if (!f || f->thread >= r->nthreads || x->done)
@@ -147,8 +211,8 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 		exec_decide(x, MACH_OUT_PASSED, f->thread, 0, "the failing thread ended without failing");
 	else if (exec_past(r, x) && mach_thread_insns(r, f->thread) > x->fail_from +
 		 x->fail_distance + (x->fate.nth ? 0 : EXEC_MARGIN))
-		exec_decide(x, MACH_OUT_PASSED, f->thread, t->s.cpu.g.guest_RIP,
-			    "the failing thread went on past the failure point");
+		past_for_now(r, x, f->thread, t->s.cpu.g.guest_RIP,
+			     "the failing thread went on past the failure point");
 }
 
 void exec_fate_note(struct mach_run *r, struct execution *x)
@@ -169,9 +233,9 @@ void exec_fate_blocked(struct mach_run *r, struct execution *x)
 {
 	if (!x->turned || x->done || r->threads[x->fate.thread].s.life != LIFE_IN_CALL)
 		return;
-	exec_decide(x, MACH_OUT_PASSED, x->fate.thread, r->threads[x->fate.thread].s.cpu.g.guest_RIP,
-		    "where its failure was decided the failing thread went the other way; "
-		    "it waits for another thread now");
+	past_for_now(r, x, x->fate.thread, r->threads[x->fate.thread].s.cpu.g.guest_RIP,
+		     "where its failure was decided the failing thread went the other way; "
+		     "it waits for another thread now");
 }
 
 uint64_t exec_fate_limit(const struct mach_run *r, const struct execution *x, uint32_t t,

@@ -234,6 +234,7 @@ struct mach_outcome {
 	size_t points;    /* of the order that were executed */
 	uint64_t insns;
 	bool left;        /* PASSED, and afterwards left the recorded world */
+	bool fails_later; /* PASSED, and afterwards came to another failure: see why */
 };
 
 struct mach_order {

@@ -109,6 +109,7 @@ static void validation(struct json *j, const struct report_validation *v)
 		json_uint(j, "runs", v->by[x].runs);
 		json_uint(j, "agreed", v->by[x].agreed);
 		json_str(j, "why", v->by[x].why);
+		json_bool(j, "fails_later", v->by[x].fails_later);
 		json_end(j);
 	}
 	json_end(j);

@@ -29,6 +29,7 @@ struct report_proof {
 	unsigned runs;
 	unsigned agreed;
 	const char *why; /* or NULL */
+	bool fails_later; /* agreed, but another failure followed: why says it */
 };
 
 enum report_executor { REPORT_CHECKER, REPORT_MACHINE, REPORT_NATIVE, REPORT_EXECUTORS };

@@ -456,6 +456,8 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 		strbuf_fmt(b, "%s%s", b->n ? ", " : p->agreed ? "confirmed by " : "not by ", by[x]);
 		if (p->runs > 1 || !p->agreed)
 			strbuf_fmt(b, " (%u of %u runs)", p->agreed, p->runs);
+		if (p->fails_later && p->why)
+			strbuf_fmt(b, " (%s)", p->why);
 	}
 	if (!yes.n)
 		strbuf_str(&yes, "not confirmed by an execution");
