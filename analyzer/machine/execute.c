@@ -444,7 +444,8 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 			return err_new(ERR_INTERNAL, "a point of a thread that does not exist");
 	exec_new(r, &x);
 	for (size_t i = 0; i < o->npoints; i++)
-		x.points[i] = (struct exec_point){ o->points[i].thread, o->points[i].insn, 0, 0, 0 };
+		x.points[i] = (struct exec_point){ .thread = o->points[i].thread,
+						   .insn = o->points[i].insn };
 	if (o->fate)
 		x.fate = (struct exec_point){ .thread = o->fate->thread, .insn = o->fate->insn };
 	r->execution = &x;

@@ -10,6 +10,7 @@ struct exec_point {
 	uint64_t place; /* pc, or a number for (operation, site); 0: neither was found */
 	uint64_t nth;   /* execution of it by the thread, from 1, since the start */
 	size_t next;    /* of the same thread */
+	bool ends;      /* it is the end of the thread */
 };
 
 struct count;

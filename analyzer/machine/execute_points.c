@@ -138,6 +138,17 @@ static void end_in_unfinished(struct execution *x)
 	}
 }
 
+/* Another order may take more instructions to get there: a number does not tell. */
+static void find_ends(struct mach_run *r, struct execution *x)
+{
+	for (size_t i = 0; i < x->npoints; i++) {
+		struct exec_point *p = &x->points[i];
+
+		p->ends = !p->place && r->threads[p->thread].s.life == LIFE_ENDED &&
+			  p->insn + 1 >= mach_thread_insns(r, p->thread);
+	}
+}
+
 void exec_link_points(struct execution *x, size_t nthreads)
 {
 	size_t *last = xcalloc(nthreads + 1, sizeof *last);
@@ -220,6 +231,7 @@ err_t exec_translate(struct mach_run *r, struct execution *x, const struct mach_
 				mach_thread_insns(r, r->t->failure->thread) : UINT64_MAX;
 	find_fault(r, x);
 	find_unfinished(r, x);
+	find_ends(r, x);
 	if (!e && o->onward_insns)
 		run_onward(r, o->onward_insns);
 	end_in_unfinished(x);
@@ -251,7 +263,9 @@ bool exec_reached(struct mach_run *r, struct execution *x, const struct exec_poi
 {
 	uint64_t n;
 
-	if (!p->place) /* thread ends and failures: by number alone */
+	if (p->ends)
+		return r->threads[p->thread].s.life == LIFE_ENDED;
+	if (!p->place) /* failures: by number alone */
 		return mach_thread_insns(r, p->thread) > p->insn ||
 		       r->threads[p->thread].s.life == LIFE_ENDED;
 	n = exec_count(x, p);
