@@ -116,6 +116,9 @@ void path_cursor_free(struct path_cursor *c);
  */
 bool path_limit(struct path_cursor *c, const struct trc_signal *s);
 
+/* Is the fragment that comes next one of this generation, or of a later one? */
+bool path_generation_due(const struct path_cursor *c, const struct trc_generation *g);
+
 /* Continue elsewhere: a signal handler, the return from one. */
 void path_goto(struct path_cursor *c, uint64_t pc);
 

@@ -53,6 +53,11 @@ static bool is_due(const struct path_walk *w, uint64_t path_pos)
 	return path_pos <= w->cursor.pos;
 }
 
+bool path_generation_due(const struct path_cursor *c, const struct trc_generation *g)
+{
+	return g->path_pos < c->pos || (g->path_pos == c->pos && (!g->pc || g->pc == c->pc));
+}
+
 /* Generations and signals that take effect before the next fragment. */
 static err_t before_fragment(struct path_walk *w, const struct trc_rec **event)
 {
@@ -60,7 +65,7 @@ static err_t before_fragment(struct path_walk *w, const struct trc_rec **event)
 		const struct trc_rec *r = w->ahead;
 
 		if (r->type == TRC_GENERATION &&
-		    is_due(w, ((const struct trc_generation *)r)->path_pos)) {
+		    path_generation_due(&w->cursor, (const struct trc_generation *)r)) {
 			w->cursor.generation = ((const struct trc_generation *)r)->generation;
 		} else if (r->type == TRC_SIGNAL && ((const struct trc_signal *)r)->fragment) {
 			const struct trc_signal *s = (const void *)r;

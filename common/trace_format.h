@@ -428,10 +428,15 @@ struct trc_regs {
 	uint64_t vector_sum; /* trc_checksum() of ymm0..ymm15, 512 bytes */
 };
 
+/*
+ * From path_pos on, and there from pc on: fragments that leave no byte may stand between. 0:
+ * whatever is at path_pos.
+ */
 struct trc_generation {
 	struct trc_rec rec;
 	uint64_t generation;
 	uint64_t path_pos;
+	uint64_t pc;
 };
 
 struct trc_native {

@@ -106,7 +106,8 @@ FIELDS(regs_fields) = {
 	F(trc_regs, path_pos, U64), F(trc_regs, regs, REGS), F(trc_regs, vector_sum, HEX), { 0 },
 };
 FIELDS(generation_fields) = {
-	F(trc_generation, generation, U64), F(trc_generation, path_pos, U64), { 0 },
+	F(trc_generation, generation, U64), F(trc_generation, path_pos, U64),
+	F(trc_generation, pc, PLACE), { 0 },
 };
 FIELDS(native_fields) = {
 	F(trc_native, tsc, TIME), F(trc_native, path_pos, U64), F(trc_native, pc, PLACE),

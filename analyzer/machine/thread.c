@@ -169,7 +169,7 @@ static void pass_marks(struct run_thread *t)
 		if (rec->type == TRC_GENERATION) {
 			const struct trc_generation *g = (const void *)rec;
 
-			if (g->path_pos > t->s.cursor.pos)
+			if (!path_generation_due(&t->s.cursor, g))
 				return;
 			t->s.cursor.generation = g->generation;
 		} else if (rec->type == TRC_TIME) {
@@ -190,13 +190,16 @@ enum path_state { PATH_THERE, PATH_OVER, PATH_BAD };
 
 static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 {
-	bool done;
+	bool done, cut = false;
 	err_t e;
 
 	pass_marks(t);
-	const struct trc_rec *head = run_head(t);
-	if (head && head->type == TRC_SIGNAL)
-		path_limit(&t->s.cursor, (const struct trc_signal *)head);
+	/* A fault in the fragment that comes next; a chunk may have ended in it, too. */
+	size_t i = t->s.rec;
+	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
+		i++;
+	if (i < t->recs.n && t->recs.v[i]->type == TRC_SIGNAL)
+		cut = path_limit(&t->s.cursor, (const struct trc_signal *)t->recs.v[i]);
 	t->s.before = t->s.cursor;
 	e = path_next(&t->s.cursor, &t->step, &done);
 	if (e) {
@@ -204,6 +207,8 @@ static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 		err_free(e);
 		return PATH_BAD;
 	}
+	if (cut)
+		pass_marks(t);
 	t->s.in_step = !done;
 	t->s.side = t->s.item = 0;
 	return done ? PATH_OVER : PATH_THERE;
@@ -510,6 +515,22 @@ static enum action at_event(struct mach_run *r, struct run_thread *t)
 	return ACT_RUN;
 }
 
+/* The generation of the fragment at pc, which follows without a byte between. */
+static uint64_t generation_at(const struct run_thread *t, uint64_t pc)
+{
+	size_t i = t->s.rec;
+
+	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
+		i++;
+	if (i < t->recs.n && t->recs.v[i]->type == TRC_GENERATION) {
+		const struct trc_generation *g = (const void *)t->recs.v[i];
+
+		if (g->path_pos == t->s.cursor.pos && g->pc == pc)
+			return g->generation;
+	}
+	return t->s.cursor.generation;
+}
+
 /* Where the item of the instruction at pc is: in this fragment, or in one that it
  * leads to without a branch. NULL: it has none. t->s.item is its number. */
 const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, uint64_t pc,
@@ -519,6 +540,8 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 	uint64_t next = t->s.in_step ? t->step.next_pc : t->s.cursor.pc;
 	unsigned ahead = 0;
 
+	if (f && falls_on(t))
+		pass_marks(t);
 	if (f && !falls_on(t) && t->s.side)
 		return NULL; /* items stand before the branches */
 	for (; ahead < 64; ahead++) {
@@ -537,7 +560,7 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 			next = f->rec->next;
 		}
 		f = !f && t->s.cursor.named && !t->s.in_step ?
-			    t->s.cursor.named : path_frag_at(r->frags, next, t->s.cursor.generation);
+			    t->s.cursor.named : path_frag_at(r->frags, next, generation_at(t, next));
 		if (!f)
 			return NULL;
 	}

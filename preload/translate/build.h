@@ -14,9 +14,12 @@ struct build {
 	unsigned ninsns, nsides, nitems, nfollowed;
 	unsigned loop_insns, loop_sides; /* of one round, see follow_loop() */
 	uint32_t passed_taken; /* as in struct trc_fragment */
+	bool hot;             /* it may hold code that other fragments hold */
+	unsigned nback;       /* where branches back led that were followed */
+	uint64_t back[TR_MAX_BACK];
 	bool in_slot;         /* the operand of the instruction at hand is in ctx, see value_emit() */
 	bool ticket;          /* the instruction at hand takes one */
-	bool goes_round;      /* the instruction at hand is a branch that is followed */
+	bool goes_along;      /* the instruction at hand is a branch that is followed */
 	bool vec15_in;        /* the application's xmm15 is in the register right now */
 	struct trc_side sides[TR_MAX_SIDES];
 	struct trc_item items[TR_MAX_ITEMS];

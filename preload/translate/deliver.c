@@ -286,7 +286,6 @@ static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 /* On the native stack; c->regs and c->pc are the application's. */
 void tr_deliver(struct tr_ctx *c)
 {
-	tr_note_generation(c);
 	if (c->fault.signo)
 		deliver_fault(c);
 	/* Faults are queued like the others when somebody sent them. */

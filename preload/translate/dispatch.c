@@ -4,7 +4,7 @@
 void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after);
 
 /* The generation this thread lives in from here on; see tr_settled(). */
-void tr_note_generation(struct tr_ctx *c)
+void tr_note_generation(struct tr_ctx *c, uint64_t pc)
 {
 	uint64_t now = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
 
@@ -16,16 +16,17 @@ void tr_note_generation(struct tr_ctx *c)
 	if (r) {
 		r->generation = now;
 		r->path_pos = tr_pos(c);
+		r->pc = pc;
 		rec_commit(s, r, TRC_GENERATION, 0, sizeof *r);
 	}
 	__atomic_store_n(&c->generation, now, __ATOMIC_RELEASE);
 }
 
 /* The fragment at pc, or NULL after arranging for the fault or for native execution. */
-static struct tr_frag *find(struct tr_ctx *c, uint64_t pc)
+static struct tr_frag *find(struct tr_ctx *c, uint64_t pc, struct tr_way way)
 {
 	struct tr_frag *f;
-	enum tr_found found = tr_find(pc, &f);
+	enum tr_found found = tr_find(pc, &way, &f);
 
 	c->pc = pc;
 	if (found == TR_FOUND)
@@ -43,8 +44,8 @@ static void direct(struct tr_ctx *c)
 {
 	struct tr_exit x = *tr_exit_at((uint32_t)c->exit);
 
-	tr_note_generation(c);
-	struct tr_frag *f = find(c, x.target);
+	tr_note_generation(c, x.target);
+	struct tr_frag *f = find(c, x.target, (struct tr_way){ 0 });
 
 	if (!f)
 		return;
@@ -57,8 +58,8 @@ static void side(struct tr_ctx *c)
 	struct tr_exit x = *tr_exit_at((uint32_t)c->exit);
 
 	tr_path_byte(c, x.index + 1u);
-	tr_note_generation(c);
-	struct tr_frag *f = find(c, x.target);
+	tr_note_generation(c, x.target);
+	struct tr_frag *f = find(c, x.target, (struct tr_way){ TR_WAY_SIDE, (uint32_t)c->exit });
 	if (!f)
 		return;
 	tr_link_side(tr_exit_at((uint32_t)c->exit), f);
@@ -67,11 +68,11 @@ static void side(struct tr_ctx *c)
 
 static void indirect(struct tr_ctx *c)
 {
-	struct tr_frag *f = find(c, c->pc);
+	struct tr_frag *f = find(c, c->pc, (struct tr_way){ .kind = TR_WAY_ENTRY });
 
 	/* The fragment that is left still belongs to the old generation, and so does its target. */
 	tr_path_target(c, f ? f->id : 0);
-	tr_note_generation(c);
+	tr_note_generation(c, c->pc);
 	if (!f)
 		return;
 	tr_publish(f);
@@ -84,8 +85,8 @@ void tr_go_on(struct tr_ctx *c)
 	if (tr.detached)
 		tr_leave(c);
 	tr_lock();
-	tr_note_generation(c);
-	struct tr_frag *f = find(c, c->pc);
+	tr_note_generation(c, c->pc);
+	struct tr_frag *f = find(c, c->pc, (struct tr_way){ 0 });
 	tr_unlock();
 	if (f)
 		c->resume = (uint64_t)f->body;
@@ -96,17 +97,18 @@ void tr_go_on(struct tr_ctx *c)
 static void special(struct tr_ctx *c)
 {
 	uint32_t id = (uint32_t)c->exit;
+	/* First the generation: x.body is of this one, or void. */
+	uint64_t generation = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
 	struct tr_exit x = *tr_exit_at(id);
-	uint64_t generation = tr.generation, next = x.target;
+	uint64_t next = x.target;
 
-	tr_note_generation(c);
 	c->pc = x.pc;
 	if (x.kind == TRC_FRAG_SYSCALL)
 		next = tr_syscall(c, x.pc, x.target);
 	else
 		tr_nondet(c, x.pc);
 	c->pc = next;
-	tr_note_generation(c);
+	tr_note_generation(c, next); /* behind the call's records */
 	if (next == x.target && x.body && generation == tr.generation && !tr.detached) {
 		c->resume = (uint64_t)x.body;
 		return;

@@ -56,6 +56,7 @@ void tr_forked(struct tr_ctx *c)
 		return;
 	}
 	tr_tables_reset();
+	tr_profile_forget();
 	tr_unlock();
 	c->thread = t;
 	t->translator = c;
@@ -63,5 +64,5 @@ void tr_forked(struct tr_ctx *c)
 	rec_kv_num("event_pc", tr_machine.event_pc);
 	tr_snapshot(TRC_STREAM_MEMORY);
 	tr_record_start(c);
-	tr_note_generation(c);
+	tr_note_generation(c, c->pc);
 }

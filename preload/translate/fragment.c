@@ -27,6 +27,7 @@ static struct tr_exit *exit_here(struct build *b, uint64_t target, enum low_poin
 	uint32_t id = tr_exit_new(&x);
 
 	x->target = target;
+	x->pc = b->pc;
 	x->patch = tr_at;
 	x->frag = b->frag_index;
 	x->index = (uint8_t)index;
@@ -66,6 +67,9 @@ static void end_direct(struct build *b, uint64_t target)
 
 static void end_indirect(struct build *b)
 {
+	struct tr_exit *x;
+
+	tr_exit_new(&x); /* keeps its place in the row, for profile.c */
 	b->frag->kind = TRC_FRAG_INDIRECT;
 	b->next = 0;
 	emit_indirect_tail();
@@ -107,23 +111,53 @@ static void end_event(struct build *b)
 }
 
 /*
- * A branch back to where the fragment begins is followed while a whole round still fits:
- * small loops then leave a byte every few rounds instead of every round.
+ * Control comes back to where the fragment begins, with so many side exits by then: it goes
+ * round while a whole round still fits. Small loops then leave a byte every few rounds
+ * instead of every round.
  */
-static bool follow_loop(struct build *b, const struct insn *in)
+static bool round_fits(struct build *b, unsigned sides)
 {
-	if (in->cls != INSN_JCC || in->target != b->frag->pc || b->nitems || b->nfollowed)
+	if (b->nitems)
 		return false;
 	if (!b->loop_insns) {
 		b->loop_insns = b->ninsns + 1;
-		b->loop_sides = b->nsides + 1;
+		b->loop_sides = sides;
 	}
-	return b->ninsns + 1 + b->loop_insns <= TR_MAX_INSNS &&
-	       b->nsides + 1 + b->loop_sides <= TR_MAX_SIDES;
+	b->nback = 0;
+	return b->ninsns + 1 + b->loop_insns <= TR_MAX_INSNS && sides + b->loop_sides <= TR_MAX_SIDES;
 }
 
-/* The way out of the loop becomes the side exit. */
-static void go_round(struct build *b, const struct insn *in)
+/*
+ * Does the fragment go on at pc? Not where another begins: the same code would be there
+ * twice; unless it is known to be worth it (profile.c). Not back to where it has been: a
+ * loop gets a fragment of its own.
+ */
+static bool follow(struct build *b, uint64_t pc, unsigned sides)
+{
+	if (!b->hot)
+		return !tr_lookup(pc);
+	if (pc == b->frag->pc)
+		return round_fits(b, sides);
+	if (pc >= b->pc)
+		return true;
+	for (unsigned i = 0; i < b->nback; i++)
+		if (b->back[i] == pc)
+			return false;
+	if (b->nback == TR_MAX_BACK)
+		return false;
+	b->back[b->nback++] = pc;
+	return true;
+}
+
+/* A branch back to the beginning is likely a loop's, even where nothing is known. */
+static bool follow_loop(struct build *b, const struct insn *in, enum tr_usual usual)
+{
+	return in->cls == INSN_JCC && in->target == b->frag->pc && usual != TR_USUAL_PASSED &&
+	       (!b->nfollowed || b->hot) && round_fits(b, b->nsides + 1);
+}
+
+/* Goes on where the branch leads; the way straight on becomes the side exit. */
+static void go_along(struct build *b, const struct insn *in)
 {
 	uint64_t out = b->pc + in->len;
 
@@ -133,7 +167,7 @@ static void go_round(struct build *b, const struct insn *in)
 	exit_here(b, out, LOW_P_SIDE, b->nsides);
 	b->passed_taken |= 1u << b->nsides;
 	b->sides[b->nsides++] = (struct trc_side){ b->pc, out };
-	b->goes_round = true;
+	b->goes_along = true;
 	b->pc = in->target;
 }
 
@@ -160,6 +194,32 @@ static void side_exit(struct build *b, const struct insn *in)
 	b->sides[b->nsides++] = (struct trc_side){ b->pc, in->target };
 }
 
+/* A conditional branch. Returns false when the fragment ends here. */
+static bool conditional(struct build *b, const struct insn *in)
+{
+	enum tr_usual usual = in->cls == INSN_JCC ? tr_usual_way(b->pc) : TR_USUAL_UNKNOWN;
+	uint64_t next = b->pc + in->len;
+
+	b->hot |= usual != TR_USUAL_UNKNOWN;
+	if (follow_loop(b, in, usual)) {
+		go_along(b, in);
+		return true;
+	}
+	unsigned max = b->hot ? TR_MAX_SIDES : TR_STRAIGHT_SIDES;
+
+	if (usual == TR_USUAL_TAKEN && b->nsides + 1 < max && in->target != b->frag->pc &&
+	    tr_code_avail(in->target) && follow(b, in->target, b->nsides + 1)) {
+		go_along(b, in);
+		return true;
+	}
+	side_exit(b, in);
+	b->pc = next;
+	if (b->nsides < max && usual != TR_USUAL_TAKEN && follow(b, next, b->nsides))
+		return true;
+	end_direct(b, next);
+	return false;
+}
+
 /* Returns false when the fragment ends here. */
 static bool direct_transfer(struct build *b, const struct insn *in)
 {
@@ -167,8 +227,11 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 		vec15_settle(b);
 		emit_push_constant(b->pc + in->len);
 	}
+	/* A function may be called again by itself. */
+	bool again = in->cls == INSN_CALL && b->hot;
+
 	if (b->nfollowed < TR_MAX_FOLLOW && b->ninsns < TR_MAX_INSNS / 2 &&
-	    !tr_lookup(in->target) && tr_code_avail(in->target)) {
+	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
 		b->nfollowed++;
 		b->pc = in->target;
 		return true;
@@ -225,16 +288,7 @@ static bool one(struct build *b, const struct insn *in, bool ordered)
 
 	switch (in->cls) {
 	case INSN_JCC: case INSN_LOOP:
-		if (follow_loop(b, in)) {
-			go_round(b, in);
-			return true;
-		}
-		side_exit(b, in);
-		b->pc = next;
-		if (b->nsides < TR_STRAIGHT_SIDES && !tr_lookup(next))
-			return true;
-		end_direct(b, next);
-		return false;
+		return conditional(b, in);
 	case INSN_JMP: case INSN_CALL:
 		return direct_transfer(b, in);
 	case INSN_RET: case INSN_JMP_IND: case INSN_CALL_IND:
@@ -394,17 +448,33 @@ static void fill(struct build *b)
 			more = one(b, &in, is_ordered(&in, &wish));
 		unsigned flags = (b->ticket ? TR_LEN_TICKET : 0) |
 				 (b->vec15_in ? TR_LEN_VEC15 : 0) |
-				 (b->goes_round ? TR_LEN_TAKEN : 0);
+				 (b->goes_along ? TR_LEN_TAKEN : 0);
 		if (wish.flags & CTL_CALLOUT_AFTER && more)
 			callout_after(b, wish.id);
-		b->in_slot = b->ticket = b->goes_round = false;
+		b->in_slot = b->ticket = b->goes_along = false;
 		b->lens[b->ninsns++] = (uint16_t)((unsigned)(tr_at - at) | flags);
 		if (!more)
 			return;
 	}
 }
 
-static enum tr_found make(uint64_t pc, struct tr_frag **out)
+/* What stands right before a body: the way by which control comes here for the first time. */
+static bool way_in(struct tr_frag *f, const struct tr_way *way)
+{
+	if (way->kind == TR_WAY_SIDE)
+		return tr_side_before(tr_exit_at(way->exit));
+	return way->kind == TR_WAY_ENTRY && tr_entry_before(f);
+}
+
+static void way_is_open(struct tr_frag *f, const struct tr_way *way, uint8_t *code)
+{
+	if (way->kind == TR_WAY_SIDE)
+		tr_side_linked(tr_exit_at(way->exit), code);
+	else
+		tr_entry_ready(f, code);
+}
+
+static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag **out)
 {
 	const struct tr_code *range = tr_code_at(pc);
 	struct insn in;
@@ -425,27 +495,38 @@ static enum tr_found make(uint64_t pc, struct tr_frag **out)
 	b.frag = tr_frag_new();
 	b.frag_index = b.frag->id - 1;
 	tr_at = (uint8_t *)(((uint64_t)region->hot + 15) & ~15ull);
+	uint8_t *before = tr_at;
+
 	if (!emit_copy_reaches(&in, (const uint8_t *)pc, pc))
 		return TR_UNTRANSLATABLE;
 	b.frag->pc = pc;
+	bool open = way_in(b.frag, way);
 	b.frag->body = tr_at;
 	b.frag->generation = tr.generation;
 	tr_insert(b.frag);
+	b.frag->exits = tr_exit_next();
+	b.hot = tr_is_hot(pc);
 	fill(&b);
 	b.frag->len = (uint32_t)(tr_at - b.frag->body);
 	b.frag->ninsns = (uint16_t)b.ninsns;
 	b.frag->nsides = (uint8_t)b.nsides;
+	b.frag->passed_taken = b.passed_taken;
+	b.frag->nitems = (uint8_t)b.nitems;
+	for (unsigned i = 0; i < b.nitems; i++)
+		b.frag->values |= (uint16_t)((b.items[i].kind == TRC_ITEM_VALUE) << i);
 	b.frag->lens = tr_lens_new(b.lens, b.ninsns);
 	region->hot = tr_at;
 	record(&b);
 	region->frags[region->nfrags] = b.frag_index;
 	__atomic_store_n(&region->nfrags, region->nfrags + 1, __ATOMIC_RELEASE);
+	if (open)
+		way_is_open(b.frag, way, before);
 	*out = b.frag;
 	return TR_FOUND;
 }
 
-enum tr_found tr_find(uint64_t pc, struct tr_frag **f)
+enum tr_found tr_find(uint64_t pc, const struct tr_way *way, struct tr_frag **f)
 {
 	*f = tr_lookup(pc);
-	return *f ? TR_FOUND : make(pc, f);
+	return *f ? TR_FOUND : make(pc, way, f);
 }

@@ -118,6 +118,16 @@ uint32_t tr_exit_new(struct tr_exit **x)
 	return nexits++;
 }
 
+uint32_t tr_exit_next(void)
+{
+	return nexits;
+}
+
+uint32_t tr_exits_max(void)
+{
+	return EXITS_MAX;
+}
+
 struct tr_exit *tr_exit_at(uint32_t id)
 {
 	return &exits[id];
@@ -174,23 +184,51 @@ void tr_link_direct(struct tr_exit *x, struct tr_frag *f)
 	x->linked = 1;
 }
 
-/* The code of a side exit: record its number, go to the successor. */
+/*
+ * The code of a side exit: record its number, go to the successor. A successor that does
+ * not exist yet is put right behind it: tr_at then stands where its body begins.
+ */
+static void side_code(const struct tr_exit *x)
+{
+	emit_record_byte(x->index + 1u, tr_dead_registers(x->target));
+}
+
+static bool side_possible(const struct tr_exit *x, const uint8_t *at)
+{
+	return !x->linked && reaches(x->patch, at) && tr_settled();
+}
+
+bool tr_side_before(const struct tr_exit *x)
+{
+	if (!side_possible(x, tr_at))
+		return false;
+	side_code(x);
+	return true;
+}
+
+void tr_side_linked(struct tr_exit *x, const uint8_t *code)
+{
+	patch(x->patch, code);
+	x->linked = 1;
+}
+
 void tr_link_side(struct tr_exit *x, struct tr_frag *f)
 {
 	struct tr_region *r = tr_region_for((uint64_t)x->patch);
 
-	if (x->linked || !r || !reaches(x->patch, r->hot) || !tr_settled())
+	if (!r || !side_possible(x, r->hot) || !reaches(r->hot + 64, f->body))
 		return;
-	tr_at = r->hot;
-	if (!reaches(tr_at + 64, f->body))
-		return;
-	uint8_t *start = tr_at;
+	uint8_t *start = tr_at = r->hot;
 
-	emit_record_byte(x->index + 1u, tr_dead_registers(x->target));
+	side_code(x);
 	emit_jump_to(f->body);
 	r->hot = tr_at;
-	patch(x->patch, start);
-	x->linked = 1;
+	tr_side_linked(x, start);
+}
+
+static uint64_t *bucket_of(uint64_t pc)
+{
+	return (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT + 8 * (uint32_t)(pc & 0xffff));
 }
 
 /*
@@ -198,18 +236,10 @@ void tr_link_side(struct tr_exit *x, struct tr_frag *f)
  *
  *      movabs rdx, -pc;  lea rcx, [rcx+rdx];  jrcxz hit
  *      movabs rdx, pc;   lea rcx, [rcx+rdx];  jmp [next in chain]
- * hit: record id; restore rcx, rdx;  jmp body
+ * hit: record id; restore rcx, rdx;  jmp body, unless the body is put right behind it
  */
-void tr_publish(struct tr_frag *f)
+static void entry_code(const struct tr_frag *f)
 {
-	struct tr_region *r = tr_region_for((uint64_t)f->body);
-
-	if (f->entry || !r || !tr_settled() || !reaches(r->hot + 128, f->body))
-		return;
-	tr_at = r->hot;
-	uint8_t *start = tr_at;
-	uint64_t *bucket = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT +
-						  8 * (uint32_t)(f->pc & 0xffff));
 	uint32_t dead = tr_dead_registers(f->pc).dead; /* both are in ctx, for fault.c */
 
 	e8(0x48), e8(0xba), e64(-f->pc);
@@ -218,7 +248,7 @@ void tr_publish(struct tr_frag *f)
 	uint8_t *hit = tr_at++;
 	e8(0x48), e8(0xba), e64(f->pc);
 	e32(0x110c8d48);
-	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant(*bucket));
+	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant(*bucket_of(f->pc)));
 	*hit = (uint8_t)(tr_at - (hit + 1));
 	emit_ptr_get(REG_RCX_);
 	e8(0xc7), e8(0x01), e32(trc_target(f->id));
@@ -227,10 +257,34 @@ void tr_publish(struct tr_frag *f)
 		emit_gs_load(REG_RCX_, CTX_RCX);
 	if (!(dead & 1 << REG_RDX_))
 		emit_gs_load(REG_RDX_, CTX_RDX);
+}
+
+bool tr_entry_before(const struct tr_frag *f)
+{
+	if (!tr_settled())
+		return false;
+	entry_code(f);
+	return true;
+}
+
+void tr_entry_ready(struct tr_frag *f, uint8_t *code)
+{
+	f->entry = code;
+	__atomic_store_n(bucket_of(f->pc), (uint64_t)code, __ATOMIC_RELEASE);
+}
+
+void tr_publish(struct tr_frag *f)
+{
+	struct tr_region *r = tr_region_for((uint64_t)f->body);
+
+	if (f->entry || !r || !tr_settled() || !reaches(r->hot + 128, f->body))
+		return;
+	uint8_t *start = tr_at = r->hot;
+
+	entry_code(f);
 	emit_jump_to(f->body);
 	r->hot = tr_at;
-	f->entry = start;
-	__atomic_store_n(bucket, (uint64_t)start, __ATOMIC_RELEASE);
+	tr_entry_ready(f, start);
 }
 
 static void record_drop(void)
@@ -272,10 +326,8 @@ static bool other_threads(const struct tr_ctx *self)
 	return false;
 }
 
-void tr_drop_all(void)
+static void drop_all(bool others)
 {
-	bool others = other_threads(tr_self());
-
 	empty_tables();
 	for (uint32_t i = 0; i < nexits; i++) {
 		if (exits[i].linked && exits[i].patch)
@@ -290,4 +342,14 @@ void tr_drop_all(void)
 		nexits = nlens = 0;
 	}
 	record_drop();
+}
+
+void tr_drop_all(void)
+{
+	drop_all(other_threads(tr_self()));
+}
+
+void tr_drop_all_inside(void)
+{
+	drop_all(true);
 }

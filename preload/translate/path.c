@@ -76,6 +76,7 @@ void tr_path_room(struct tr_ctx *c, uint64_t at, unsigned n)
 bool tr_path_open(struct tr_ctx *c)
 {
 	c->path_dead = false;
+	tr_profile_stop(c);
 	if (!rec_path_open(&c->thread->path, c->thread->index, &c->path_begin, &c->path_end)) {
 		go_dead(c);
 		return false;
@@ -88,6 +89,7 @@ bool tr_path_open(struct tr_ctx *c)
 void tr_path_next(struct tr_ctx *c, uint64_t at)
 {
 	c->ptr = at;
+	tr_profile_stop(c);
 	tr_time(c);
 	/* Hunted, each turn of a loop that waits for another thread leaves a ticket and a value. */
 	if (ctl_plan && tr.multi)
@@ -102,6 +104,7 @@ void tr_path_next(struct tr_ctx *c, uint64_t at)
 
 void tr_path_close(struct tr_ctx *c)
 {
+	tr_profile_stop(c);
 	if (!c->path_dead)
 		rec_path_close(&c->thread->path, c->ptr - (uint64_t)c->path_begin);
 	c->path_dead = true;

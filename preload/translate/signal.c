@@ -40,7 +40,9 @@ static bool path_overflow(struct tr_ctx *c, const struct tr_siginfo *si, struct 
 	uint64_t *base = general(uc, insn_rm(&in));
 
 	c->ptr = *base;
+	tr_profile_end(c, c->ptr);
 	tr_path_room(c, *base, 16);
+	tr_profile_begin(c, uc->rip);
 	*base = c->ptr;
 	*xmm15(uc) = c->ptr;
 	return true;

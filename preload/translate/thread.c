@@ -151,7 +151,7 @@ void tr_thread_main(struct tr_ctx *c)
 		raw(SYS_futex, &c->go, FUTEX_WAIT_PRIVATE, 0, 0);
 	tr_record_start(c);
 	__atomic_store_n(&c->in_call, false, __ATOMIC_SEQ_CST);
-	tr_note_generation(c);
+	tr_note_generation(c, c->pc);
 	if (ctl_thread_start)
 		ctl_thread_start(c);
 	raw(SYS_rt_sigprocmask, 2, &c->kernel_mask, 0, 8);

@@ -14,7 +14,8 @@
  *   direct exit    `jmp rel32`, first to a stub that enters the dispatcher, then
  *                  patched ("linked", link.c) to the successor's body
  *   side exit      `jcc rel32`, first to a stub; when taken for the first time it
- *                  gets a few bytes of its own that record k and jump on
+ *                  gets a few bytes of its own that record k and jump on, or run on
+ *                  into the successor when that is made at this moment
  *   indirect exit  ret, call *x, jmp *x: target to rcx, then a jump through a table
  *                  indexed by the low 16 bits of the target. Each bucket points to
  *                  a chain of *entry stubs* that compare the target (lea + jrcxz:
@@ -57,10 +58,12 @@
  *
  * Code goes away in one way only (tr_drop_all in link.c): every exit is
  * unlinked, the tables are emptied, the generation is counted up. It happens when
- * code that was translated is unmapped or made writable, and at the first thread
+ * code that was translated is unmapped or made writable; at the first thread
  * creation: while there is one thread, locked instructions are plain copies;
  * afterwards each takes a ticket (order.c), as do plain accesses that control
- * wants ordered. A thread notes the generation it
+ * wants ordered; and when the path has grown long enough to show what is hot (profile.c):
+ * fragments made from then on follow the usual way of their branches, through code
+ * that other fragments hold. A thread notes the generation it
  * lives in when it next passes the dispatcher; until all have passed, nothing
  * is linked again, so a direct successor is never ambiguous to a reader.
  *
@@ -91,6 +94,7 @@
 #define TR_STRAIGHT_SIDES 8 /* where no loop is followed */
 #define TR_MAX_INSNS 96
 #define TR_MAX_FOLLOW 4
+#define TR_MAX_BACK 8
 #define TR_MAX_ITEMS 16
 #define TR_NSIG 64
 
@@ -168,6 +172,8 @@ struct tr_ctx {
 	void *map;                 /* the mapping everything lives in */
 	size_t map_len;
 	uint64_t last_time;        /* tsc of the last TRC_TIME */
+	uint64_t profile_from;     /* profile.c: in the chunk, where ... */
+	uint32_t profile_frag;     /* ... this fragment begins */
 };
 _Static_assert(offsetof(struct tr_ctx, regs) == CTX_REGS, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, rflags) == CTX_FLAGS, "layout.h");
@@ -198,12 +204,17 @@ struct tr_frag {
 	uint16_t ninsns;
 	uint8_t kind;        /* enum trc_frag_kind */
 	uint8_t nsides;
+	/* for profile.c: */
+	uint32_t exits;        /* the first of nsides + 1 exits in a row; none behind a TRAP */
+	uint32_t passed_taken; /* as in struct trc_fragment */
+	uint16_t values;       /* bit i: item i is a value */
+	uint8_t nitems;
 };
 
 struct tr_exit {
 	uint64_t target;     /* application address */
-	uint64_t pc;         /* special: of the instruction */
-	uint8_t *patch;      /* rel32 to patch; NULL special */
+	uint64_t pc;         /* special, side: of the instruction */
+	uint8_t *patch;      /* rel32 to patch; NULL special, indirect */
 	uint8_t *stub;       /* where it points while unlinked */
 	uint8_t *body;       /* special: successor's body, once known */
 	uint32_t frag;       /* index of the fragment it belongs to */
@@ -312,7 +323,14 @@ void tr_code_forget(void);
 
 /* fragment.c, link.c */
 enum tr_found { TR_FOUND, TR_UNMAPPED, TR_UNTRANSLATABLE };
-enum tr_found tr_find(uint64_t pc, struct tr_frag **f); /* translates when needed; locked */
+/* How control comes to an address for the first time: code for it can stand before the body. */
+enum tr_way_kind { TR_WAY_OTHER, TR_WAY_SIDE, TR_WAY_ENTRY };
+struct tr_way {
+	enum tr_way_kind kind;
+	uint32_t exit; /* TR_WAY_SIDE */
+};
+/* Translates when needed; locked. */
+enum tr_found tr_find(uint64_t pc, const struct tr_way *way, struct tr_frag **f);
 struct tr_frag *tr_lookup(uint64_t pc);
 void tr_insert(struct tr_frag *f);
 struct tr_frag *tr_frag_at(uint32_t index);
@@ -332,15 +350,32 @@ uint32_t tr_lens_new(const uint16_t *lens, unsigned n);
 void tr_link_direct(struct tr_exit *x, struct tr_frag *f);
 void tr_link_side(struct tr_exit *x, struct tr_frag *f);
 void tr_publish(struct tr_frag *f);
+/* The same, right before a body: emitted at tr_at, then in use once the body is there. */
+bool tr_side_before(const struct tr_exit *x);
+void tr_side_linked(struct tr_exit *x, const uint8_t *code);
+bool tr_entry_before(const struct tr_frag *f);
+void tr_entry_ready(struct tr_frag *f, uint8_t *code);
 void tr_drop_all(void);
+void tr_drop_all_inside(void); /* the caller goes on in a fragment that is dropped */
 bool tr_settled(void);
+uint32_t tr_exits_max(void);
+uint32_t tr_exit_next(void); /* id of the one made next */
+
+/* profile.c */
+enum tr_usual { TR_USUAL_UNKNOWN, TR_USUAL_PASSED, TR_USUAL_TAKEN };
+enum tr_usual tr_usual_way(uint64_t branch_pc);
+bool tr_is_hot(uint64_t pc);
+void tr_profile_begin(struct tr_ctx *c, uint64_t rip);
+void tr_profile_end(struct tr_ctx *c, uint64_t end);
+void tr_profile_stop(struct tr_ctx *c);
+void tr_profile_forget(void);
 
 extern struct rec_stream tr_frags_stream;
 
 /* dispatch.c */
 void tr_dispatch(struct tr_ctx *c);
 void tr_go_on(struct tr_ctx *c); /* resume at c->pc */
-void tr_note_generation(struct tr_ctx *c);
+void tr_note_generation(struct tr_ctx *c, uint64_t pc); /* from pc on, where it goes on */
 
 /* path.c */
 uint64_t tr_pos(const struct tr_ctx *c); /* bytes of tN.path so far; native code only */

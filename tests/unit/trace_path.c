@@ -137,6 +137,21 @@ static void generations(void)
 	expect(&s, "12131", "a dropped fragment is replaced where the thread says so");
 
 	begin(&s);
+	frag(&s, 1, TRC_FRAG_DIRECT, A, B, 0, 0);
+	frag(&s, 2, TRC_FRAG_DIRECT, B, A, A, 0);
+	d = tw_rec(&s.frags, TRC_DROPPED, 0, sizeof *d);
+	d->generation = 1;
+	d->end = UINT64_MAX;
+	frag(&s, 3, TRC_FRAG_DIRECT, A, C, C, 1);
+	frag(&s, 4, TRC_FRAG_DIRECT, B, A, A, 1);
+	g = tw_rec(&s.rec, TRC_GENERATION, 0, sizeof *g);
+	g->generation = 1;
+	g->path_pos = 1;
+	g->pc = B;
+	tw_bytes(&s.path, "\1\1", 2);
+	expect(&s, "12143", "a generation begins behind a fragment that leaves no byte");
+
+	begin(&s);
 	frag(&s, 1, TRC_FRAG_DIRECT, A, B, B, 0);
 	frag(&s, 2, TRC_FRAG_DIRECT, B, A, A, 5);
 	tw_bytes(&s.path, "\1\1", 2);

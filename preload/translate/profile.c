@@ -1,0 +1,233 @@
+/*
+ * What the program did lately, read from its own path: which way each branch usually goes.
+ * Fragments are first made before anything is known, and stop where others begin. Once a
+ * thread has left PROFILE_FROM bytes, one chunk of its path is decoded before it is
+ * emptied; then all fragments are dropped, and those made from then on follow the usual
+ * way of their branches, through code that other fragments hold, too. It is done again
+ * whenever a path is PROFILE_AGAIN times as long, for programs whose work comes in phases.
+ *
+ * Nothing here bears on what is recorded: a wrong guess makes a fragment that is left early.
+ */
+#include "preload/translate/hooks.h"
+
+#include <sys/mman.h>
+
+#define PROFILE_FROM (1ull << 20)
+#define PROFILE_AGAIN 8
+#define PLACES (1u << 14)
+#define SEEN_ENOUGH 16 /* in one chunk */
+#define STORE_BYTE 0xc6
+#define STORE_WORD 0xc7
+
+struct place {
+	uint64_t pc;
+	uint32_t taken, passed; /* a conditional branch */
+	uint32_t begun;         /* a fragment begins here: how often it was executed */
+};
+
+static struct place *places;
+static uint32_t nplaces;
+static uint32_t *counts; /* by exit */
+static uint64_t next_at = PROFILE_FROM;
+static struct tr_ctx *watched; /* whose chunk will be read */
+
+static struct place *place_of(uint64_t pc, bool add)
+{
+	uint32_t h = (uint32_t)(pc * 0x9e3779b97f4a7c15ull >> 40) & (PLACES - 1);
+
+	if (!places)
+		return NULL;
+	while (places[h].pc && places[h].pc != pc)
+		h = (h + 1) & (PLACES - 1);
+	if (!places[h].pc) {
+		if (!add || nplaces > PLACES / 4 * 3)
+			return NULL;
+		nplaces++;
+		places[h].pc = pc;
+	}
+	return &places[h];
+}
+
+enum tr_usual tr_usual_way(uint64_t branch_pc)
+{
+	const struct place *p = place_of(branch_pc, false);
+
+	if (!p || p->taken + p->passed < SEEN_ENOUGH)
+		return TR_USUAL_UNKNOWN;
+	return p->taken > p->passed ? TR_USUAL_TAKEN : TR_USUAL_PASSED;
+}
+
+bool tr_is_hot(uint64_t pc)
+{
+	const struct place *p = place_of(pc, false);
+
+	return p && p->begun >= SEEN_ENOUGH;
+}
+
+/* ---- where in the chunk decoding can begin ---- */
+
+/* The fragment that follows the record stored at rip, in a stub or at a body's end. */
+static struct tr_frag *after_record(uint64_t rip)
+{
+	struct insn in;
+
+	for (int i = 0; i < 8 && insn_decode(&in, (const uint8_t *)rip, 15, rip); i++) {
+		rip = in.cls == INSN_JMP ? in.target : rip + in.len;
+		struct tr_frag *f = tr_frag_of(rip);
+
+		if (f && (uint64_t)f->body == rip)
+			return f;
+		if (in.cls != INSN_NORMAL)
+			break;
+	}
+	return NULL;
+}
+
+/* The chunk is empty; the instruction at rip is about to write its first record. */
+void tr_profile_begin(struct tr_ctx *c, uint64_t rip)
+{
+	const uint8_t *code = (const uint8_t *)rip;
+	struct tr_ctx *none = NULL;
+	struct tr_frag *f = NULL;
+	uint32_t word;
+
+	if (c->path_dead || ctl_plan || tr.detached || c->thread->path.start < next_at)
+		return;
+	if (code[0] == STORE_WORD && code[1] == 1) { /* an entry stub names its fragment */
+		memcpy(&word, code + 2, 4);
+		if (tr_frag_known(trc_target_id(word)))
+			f = tr_frag_at(trc_target_id(word) - 1);
+		c->profile_from = c->ptr + trc_target_len(word);
+	} else if (code[0] == STORE_BYTE || code[1] == STORE_BYTE) {
+		f = after_record(rip);
+		c->profile_from = c->ptr + 1;
+	}
+	if (!f || !__atomic_compare_exchange_n(&watched, &none, c, false, __ATOMIC_ACQUIRE,
+					       __ATOMIC_RELAXED))
+		return;
+	c->profile_frag = f->id;
+}
+
+/* ---- counting ---- */
+
+static const uint8_t *skip_items(const struct tr_frag *f, const uint8_t *p, const uint8_t *end)
+{
+	for (unsigned i = 0; i < f->nitems && p < end; i++)
+		p += f->values >> i & 1 ? *p ? *p : 1 : 4;
+	return p;
+}
+
+/* One fragment; the next one, or NULL when it is not known. */
+static struct tr_frag *count_one(const struct tr_frag *f, const uint8_t **at, const uint8_t *end)
+{
+	const uint8_t *p = skip_items(f, *at, end);
+	uint32_t exit = f->exits + f->nsides, word;
+
+	if (f->kind == TRC_FRAG_TRAP || p + 4 > end)
+		return NULL;
+	if (f->nsides || f->kind == TRC_FRAG_INDIRECT) {
+		memcpy(&word, p, 4);
+		if (word & 0x80) {
+			uint32_t id = trc_target_id(trc_target_len(word) == 2 ? word & 0xffff :
+									       word & 0xffffff);
+
+			counts[exit]++;
+			*at = p + trc_target_len(word);
+			return f->kind == TRC_FRAG_INDIRECT && tr_frag_known(id) ?
+				       tr_frag_at(id - 1) : NULL;
+		}
+		if (!*p || *p > f->nsides + 1)
+			return NULL;
+		exit = f->exits + *p++ - 1;
+	}
+	counts[exit]++;
+	*at = p;
+	return tr_lookup(tr_exit_at(exit)->target);
+}
+
+static void count(const struct tr_ctx *c, const uint8_t *end)
+{
+	const struct tr_frag *f = tr_frag_at(c->profile_frag - 1);
+	const uint8_t *at = (const uint8_t *)c->profile_from;
+
+	/* Fragments that leave no byte stand in no loop of their own. */
+	for (uint32_t n = 0; f && f->generation == tr.generation && n < 4u << 20; n++)
+		f = count_one(f, &at, end);
+}
+
+static void digest_one(const struct tr_frag *f)
+{
+	uint32_t runs = 0;
+
+	if (f->kind == TRC_FRAG_TRAP)
+		return;
+	for (unsigned k = 0; k <= f->nsides; k++)
+		runs += counts[f->exits + k];
+	if (!runs)
+		return;
+	struct place *head = place_of(f->pc, true);
+
+	if (head)
+		head->begun += runs;
+	for (unsigned k = 0; k < f->nsides && runs; k++) {
+		uint32_t left = counts[f->exits + k];
+		struct place *p = place_of(tr_exit_at(f->exits + k)->pc, true);
+		bool passing = f->passed_taken >> k & 1;
+
+		runs -= left;
+		if (!p)
+			return;
+		p->taken += passing ? runs : left;
+		p->passed += passing ? left : runs;
+	}
+}
+
+static bool tables_ready(void)
+{
+	if (!places)
+		places = tr_alloc(PLACES * sizeof *places);
+	if (!counts)
+		counts = tr_alloc(tr_exits_max() * sizeof *counts);
+	if (!places || !counts)
+		return false;
+	raw(SYS_madvise, places, PLACES * sizeof *places, MADV_DONTNEED);
+	nplaces = 0;
+	return true;
+}
+
+/*
+ * The chunk of c is full up to `end` and about to be emptied. In a signal handler, but the
+ * code it interrupted is translated code, which holds no lock.
+ */
+void tr_profile_end(struct tr_ctx *c, uint64_t end)
+{
+	if (__atomic_load_n(&watched, __ATOMIC_RELAXED) != c)
+		return;
+	tr_lock();
+	if (!tr.detached && tr_frag_known(c->profile_frag) && tables_ready()) {
+		count(c, (const uint8_t *)end);
+		for (uint32_t i = 0; tr_frag_known(i + 1); i++)
+			if (tr_frag_at(i)->generation == tr.generation)
+				digest_one(tr_frag_at(i));
+		raw(SYS_madvise, counts, tr_exits_max() * sizeof *counts, MADV_DONTNEED);
+		next_at = c->thread->path.start * PROFILE_AGAIN;
+		tr_drop_all_inside();
+	}
+	__atomic_store_n(&watched, NULL, __ATOMIC_RELEASE);
+	tr_unlock();
+}
+
+/* The chunk of c changes otherwise, or is gone: it will not be read. */
+void tr_profile_stop(struct tr_ctx *c)
+{
+	struct tr_ctx *me = c;
+
+	__atomic_compare_exchange_n(&watched, &me, NULL, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* In a forked child: what is known stays, but nobody is watched. */
+void tr_profile_forget(void)
+{
+	watched = NULL;
+	next_at = PROFILE_FROM;
+}
