@@ -208,6 +208,8 @@ static void add_reordered(struct dsp_builder *b)
 	    dsp_inverted(m, b->alt->inverted.before, b->alt->inverted.after)) {
 		project(b, b->alt->inverted.before, DSP_REORDERED);
 		project(b, b->alt->inverted.after, DSP_REORDERED);
+		/* Found by executing, it need not be one of the root cause. */
+		add_pair(b, b->alt->inverted.before, b->alt->inverted.after);
 	}
 	vec_free(&cause);
 }

@@ -54,6 +54,8 @@ void explanation_free(struct explanation *e);
 /* Schedule, root cause and alternates of the symbolic trace at hand. */
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o);
 
+bool explain_out_of_time(const struct explanation *e); /* its deadline is over */
+
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);
 
@@ -62,10 +64,19 @@ void explain_gap(struct explanation *e, const char *phase, const char *why);
 err_t explain_execute(struct explanation *e, const struct sched_order *order,
 		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
 		      char **why);
+/* The points of an order; of, unless NULL: by event, its point from 1, 0: it has none. */
+struct mach_point *explain_points(const struct ext_result *x, const struct sched_order *o, size_t *n,
+				  size_t *of);
 /* Executes the failing schedule. */
 err_t explain_validate_failing(struct explanation *e);
 /* Executes the alternates until one passes the failure; that one becomes the first. */
 err_t explain_validate_alternates(struct explanation *e);
+
+/*
+ * serial.c: no alternate stands its execution. Looks for the last moment of the failing order from
+ * which, each thread going as far as it can, it does not fail; that becomes the first alternate.
+ */
+err_t explain_serial(struct explanation *e);
 
 /*
  * later.c: nothing that was recorded avoids the failure, but a thread had not ended. Looks for an

@@ -85,7 +85,7 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 	return NULL;
 }
 
-static bool out_of_time(const struct explanation *e)
+bool explain_out_of_time(const struct explanation *e)
 {
 	return e->deadline > 0 && now() >= e->deadline;
 }
@@ -99,7 +99,7 @@ static bool extract_progress(void *arg, const char *phase, double part)
 {
 	const struct extraction *x = arg;
 
-	return out_of_time(x->e) || (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
+	return explain_out_of_time(x->e) || (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
@@ -113,7 +113,7 @@ err_t explain_extract(struct explanation *e, const struct explain_options *o)
 	e->extracted = NULL;
 	err_t bad = ext_extract(e->t, e->images, e->run, &x, &e->extracted);
 	if (bad)
-		return out_of_time(e) ? err_wrap(bad, "--timeout is over") : bad;
+		return explain_out_of_time(e) ? err_wrap(bad, "--timeout is over") : bad;
 	phase_done(e, "symbolic traces", since);
 	return NULL;
 }
@@ -132,7 +132,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	sched_options_init(&s);
 	s.model = e->model;
 	/* 0 would be no limit. */
-	s.timeout = e->deadline > 0 ? (out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
+	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
 	s.alternates = o->alternates;
 	s.progress = schedule_progress;
 	s.progress_arg = (void *)o;
@@ -162,7 +162,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 		TRY(explain_solve_window(e, o));
 		bool whole = e->extracted->from == 0;
 		if (answered(e) || e->answer->timed_out || whole || chosen ||
-		    o->window >= LAST_WINDOW || out_of_time(e))
+		    o->window >= LAST_WINDOW || explain_out_of_time(e))
 			return NULL;
 		o->window *= 4;
 		ext_result_free(e->extracted);
@@ -192,7 +192,7 @@ static err_t look_further_back(struct explanation *e, struct explain_options *o)
 {
 	uint64_t window = o->window;
 
-	for (int i = 0; i < 2 && window < LAST_WINDOW && cut_short(e) && !out_of_time(e); i++) {
+	for (int i = 0; i < 2 && window < LAST_WINDOW && cut_short(e) && !explain_out_of_time(e); i++) {
 		struct ext_result *extracted = e->extracted;
 		struct sched_answer *answer = e->answer;
 
@@ -280,7 +280,7 @@ static err_t solve_with_buffers(struct explanation *e, struct explain_options *o
 
 	if (!first) {
 		TRY(solve_growing(e, o));
-		if (e->answer->found || e->answer->timed_out || out_of_time(e))
+		if (e->answer->found || e->answer->timed_out || explain_out_of_time(e))
 			return NULL;
 		ext_result_free(e->extracted);
 		e->extracted = NULL;
@@ -290,7 +290,7 @@ static err_t solve_with_buffers(struct explanation *e, struct explain_options *o
 	TRY(solve_growing(e, o));
 	if (e->answer->found && (e->answer->ndelays || o->model == SCHED_TSO || !first))
 		return NULL;
-	if (!first || o->model == SCHED_TSO || out_of_time(e))
+	if (!first || o->model == SCHED_TSO || explain_out_of_time(e))
 		return NULL;
 	e->model = SCHED_SC;
 	ext_result_free(e->extracted);
@@ -360,7 +360,7 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 	enum alternate_rank had = rank(e);
 	err_t bad = NULL;
 
-	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) && !out_of_time(e);
+	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) && !explain_out_of_time(e);
 	     i++) {
 		make_firm(e, e->answer->alternates[0].left);
 		if (!best || rank(e) > had) {
@@ -398,8 +398,10 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
 	TRY(turn_others(e, &o));
-	if (!alternate_confirmed(e) && !out_of_time(e))
+	if (!alternate_confirmed(e) && !explain_out_of_time(e))
 		TRY(explain_solve_later(e, &o));
+	if (e->answer->found && rank(e) < RANK_CLEAN)
+		TRY(explain_serial(e));
 	note_buffers(e);
 	phase_done(e, "validation", since);
 	note_gaps(e);

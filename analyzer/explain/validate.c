@@ -1,9 +1,8 @@
 /* Schedules are claims until the machine has executed them. */
 #include "analyzer/explain/explain.h"
 
-/* The points of an order. */
-static struct mach_point *points_of(const struct ext_result *x, const struct sched_order *o,
-				    size_t *n)
+struct mach_point *explain_points(const struct ext_result *x, const struct sched_order *o, size_t *n,
+				  size_t *of)
 {
 	struct mach_point *p = xcalloc(o->n + 1, sizeof *p);
 
@@ -29,6 +28,8 @@ static struct mach_point *points_of(const struct ext_result *x, const struct sch
 			p[*n - 1].insn = at.insn;
 		else
 			p[(*n)++] = at;
+		if (of)
+			of[i] = *n;
 	}
 	return p;
 }
@@ -40,7 +41,7 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 	struct mach_outcome out = { 0 };
 	struct mach_order o = { .from = e->extracted->from, .others_first = others_first,
 				.onward_insns = e->extracted->onward_insns };
-	struct mach_point *points = points_of(e->extracted, order, &o.npoints);
+	struct mach_point *points = explain_points(e->extracted, order, &o.npoints, NULL);
 	const struct mach_point *fate = &e->extracted->fate;
 
 	o.points = points;
@@ -48,8 +49,10 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 	err_t bad = mach_execute(e->run, &o, &out);
 
 	free(points);
-	if (bad)
+	if (bad) {
+		mach_outcome_free(&out);
 		return bad;
+	}
 	proof->runs = 1;
 	proof->agreed = out.kind == wanted;
 	proof->fails_later = out.fails_later;

@@ -28,6 +28,22 @@
 
 /* ---- one thread, freely ---- */
 
+/* All that was to be in order is: what comes next is only noted. */
+static bool is_loose(const struct execution *x)
+{
+	return x->nstrict < x->npoints && x->at == x->nstrict;
+}
+
+static void note_loose(struct execution *x, uint32_t t)
+{
+	size_t i = x->first_of[t];
+
+	if (!is_loose(x) || i >= x->npoints || exec_count(x, &x->points[i]) < x->points[i].nth)
+		return;
+	x->out->noted[x->out->nnoted++] = i;
+	x->first_of[t] = x->points[i].next;
+}
+
 static void at_event(struct mach_run *r, struct execution *x, struct run_thread *t)
 {
 	VexGuestAMD64State *g = &r->m->frame->g;
@@ -43,6 +59,7 @@ static void at_event(struct mach_run *r, struct execution *x, struct run_thread 
 		return;
 	}
 	exec_count_up(x, t->index, place);
+	note_loose(x, t->index);
 	exec_inside(&x->inside[t->index], op_at, g->guest_RDX);
 	g->guest_RAX = g->guest_RCX;
 	shadow_forget(r->m, gpr_offset(0), 8);
@@ -123,11 +140,12 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 			exec_fate_note(r, x);
 		if (x->done)
 			break;
-		if (!point && !x->broken && at_point(x, t->index, place_of(r, stop)))
+		if (!point && !x->broken && !is_loose(x) && at_point(x, t->index, place_of(r, stop)))
 			break;
 		switch (stop) {
 		case STOP_BREAK:
 			exec_count_up(x, t->index, m->frame->g.guest_RIP);
+			note_loose(x, t->index);
 			x->step[t->index] = true;
 			break;
 		case STOP_EVENT:
@@ -207,7 +225,7 @@ static void run_points(struct mach_run *r, struct execution *x)
 {
 	size_t idle = 0;
 
-	while (!x->done && x->at < x->npoints) {
+	while (!x->done && x->at < x->nstrict) {
 		const struct exec_point *p = &x->points[x->at];
 		struct run_thread *t = &r->threads[p->thread];
 		uint64_t before = mach_thread_insns(r, p->thread);
@@ -303,7 +321,7 @@ static uint32_t turn_of(const struct mach_run *r, const struct execution *x, siz
 		return (uint32_t)((fails + i) % r->nthreads);
 	if (i + 1 == r->nthreads)
 		return (uint32_t)fails;
-	size_t t = ((x->npoints ? x->points[x->npoints - 1].thread : 0) + i) % r->nthreads;
+	size_t t = ((x->nstrict ? x->points[x->nstrict - 1].thread : 0) + i) % r->nthreads;
 	return (uint32_t)(t == fails ? (t + r->nthreads - 1) % r->nthreads : t);
 }
 
@@ -327,7 +345,7 @@ static void run_on(struct mach_run *r, struct execution *x)
 			if (!runnable(t))
 				continue;
 			any = true;
-			whole = x->others_first || x->passage.seen;
+			whole = x->others_first || x->passage.seen || is_loose(x);
 			go(r, x, t, whole ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1, NULL);
 			if (!x->done)
 				exec_fate_passed(r, x);
@@ -423,7 +441,7 @@ static void execute(struct mach_run *r, struct execution *x)
 	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
 	run_points(r, x);
-	x->broken = x->at < x->npoints && !x->passage.seen;
+	x->broken = x->at < x->nstrict && !x->passage.seen;
 	exec_fate_passed(r, x);
 	if (!x->done)
 		run_on(r, x);
@@ -432,13 +450,15 @@ static void execute(struct mach_run *r, struct execution *x)
 
 err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_outcome *out)
 {
-	struct execution x = { .out = out, .npoints = o->npoints, .fate = { .thread = NO_THREAD },
+	struct execution x = { .out = out, .npoints = o->npoints,
+			       .nstrict = o->npoints - o->loose, .fate = { .thread = NO_THREAD },
 			       .others_first = o->others_first };
 	uint64_t left;
 	size_t log;
 	err_t e;
 
 	*out = (struct mach_outcome){ .kind = MACH_OUT_LEFT };
+	out->noted = xcalloc(o->loose + 1, sizeof *out->noted);
 	for (size_t i = 0; i < o->npoints; i++)
 		if (o->points[i].thread >= r->nthreads)
 			return err_new(ERR_INTERNAL, "a point of a thread that does not exist");
@@ -464,5 +484,6 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 void mach_outcome_free(struct mach_outcome *o)
 {
 	free(o->why);
+	free(o->noted);
 	*o = (struct mach_outcome){ 0 };
 }

@@ -47,6 +47,7 @@ struct execution {
 	struct mach_outcome *out;
 	struct exec_point *points;
 	size_t npoints, at;
+	size_t nstrict;     /* those behind are loose, see struct mach_order */
 	size_t *first_of;   /* by thread: its next point, while translating and executing */
 	bool others_first;  /* see struct mach_order */
 	bool translating;

@@ -74,7 +74,7 @@ bool exec_past(const struct mach_run *r, struct execution *x)
 
 	if (!f || f->thread >= r->nthreads || nobody_fails_alone(f))
 		return false;
-	if (x->fate.nth ? !x->turned : x->at < x->npoints)
+	if (x->fate.nth ? !x->turned : x->at < x->nstrict)
 		return false;
 	/* Round again: it stands before the next execution of what decided. */
 	if (x->turned && exec_count(x, &x->fate) > x->fate.nth)
@@ -184,7 +184,7 @@ static bool released(struct mach_run *r, struct execution *x)
 {
 	const struct trc_failure *f = r->t->failure;
 
-	if (!f || !nobody_fails_alone(f) || x->at < x->npoints)
+	if (!f || !nobody_fails_alone(f) || x->at < x->nstrict)
 		return false;
 	for (size_t i = 0; i < r->t->blocked.n; i++) {
 		const struct exec_point *h = held(r, x, i);
@@ -207,7 +207,7 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 	if (!f || f->thread >= r->nthreads || x->done)
 		return;
 	t = &r->threads[f->thread];
-	if (t->s.life == LIFE_ENDED && x->at == x->npoints)
+	if (t->s.life == LIFE_ENDED && x->at == x->nstrict)
 		exec_decide(x, MACH_OUT_PASSED, f->thread, 0, "the failing thread ended without failing");
 	else if (exec_past(r, x) && mach_thread_insns(r, f->thread) > x->fail_from +
 		 x->fail_distance + (x->fate.nth ? 0 : EXEC_MARGIN))

@@ -235,12 +235,17 @@ struct mach_outcome {
 	uint64_t insns;
 	bool left;        /* PASSED, and afterwards left the recorded world */
 	bool fails_later; /* PASSED, and afterwards came to another failure: see why */
+	size_t *noted;    /* of the loose points, those that came by, as they came; malloc'd */
+	size_t nnoted;
 };
 
 struct mach_order {
 	uint64_t from; /* the run's time at which it begins */
 	const struct mach_point *points;
 	size_t npoints;
+	/* So many at the end are loose: not waited for, only noted as they come by, while
+	 * each thread goes as far as it can. */
+	size_t loose;
 	/* The branch (or the access that faulted) of the failing thread that decided the
 	 * failure; NULL: not known, then instructions are counted from the last point. */
 	const struct mach_point *fate;

@@ -139,7 +139,7 @@ static void cluster(FILE *f, const struct report *r, enum dsp_which w)
 
 	fprintf(f, "\tsubgraph cluster_%s {\n\t\tlabel=\"%s\";\n\t\tcolor=\"%s\";\n",
 		w == DSP_FAILING ? "failing" : "alternate",
-		w == DSP_FAILING ? "The failing order" : "An order that does not fail",
+		rep_title(r, w),
 		w == DSP_FAILING ? "#c2253a" : "#12805c");
 	for (size_t i = 0; i < s->nevents; i++)
 		node(f, r, w, &s->events[i]);

@@ -350,8 +350,6 @@ static void lane_names(FILE *f, const struct report *r, const struct lanes *l, s
 
 void html_schedule(FILE *f, const struct report *r, enum dsp_which w)
 {
-	static const char *const titles[DSP_SIDES] = { "The failing order",
-						       "An order that does not fail" };
 	static const char *const classes[DSP_SIDES] = { "failing", "alternate" };
 	const struct dsp_side *s = &r->dsp->side[w];
 	struct lanes l = { 0 };
@@ -360,7 +358,7 @@ void html_schedule(FILE *f, const struct report *r, enum dsp_which w)
 	find_lanes(r, &l);
 	fprintf(f, "<figure class=\"schedule %s\" aria-labelledby=\"title-%s\"><figcaption>"
 		"<h2 id=\"title-%s\">%s</h2><p>",
-		classes[w], classes[w], classes[w], titles[w]);
+		classes[w], classes[w], classes[w], rep_title(r, w));
 	html_text(f, verdict);
 	fprintf(
 	    f, "</p></figcaption>\n<div class=\"scroll\"><div class=\"lanes\" style=\"--n:%zu\">\n",

@@ -64,6 +64,8 @@ size_t rep_causes(const struct report *r, char ***out);
 char *rep_headline(const struct report *r); /* "assertion ... failed in T0 at bank.c:61 (audit)" */
 /* Who executed a schedule and found what is claimed: "confirmed by the machine, ..." */
 char *rep_verdict(const struct report *r, enum dsp_which w);
+/* The heading of a schedule: says no more than was seen. */
+const char *rep_title(const struct report *r, enum dsp_which w);
 /* What could not be answered. */
 size_t rep_missing(const struct report *r, char ***out);
 /* Every assumption, the trace's first; idx beyond the last gives NULL. */

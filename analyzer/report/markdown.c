@@ -142,8 +142,7 @@ static void schedule(FILE *f, const struct report *r, enum dsp_which w)
 	const struct dsp_side *s = &r->dsp->side[w];
 	char *verdict = rep_verdict(r, w);
 
-	fprintf(f, "\n### %s\n\n|", w == DSP_FAILING ? "The failing order" :
-		"An order that does not fail");
+	fprintf(f, "\n### %s\n\n|", rep_title(r, w));
 	for (uint32_t th = 0; th < r->trace->nthreads; th++) {
 		if (!shows(s, th))
 			continue;

@@ -21,6 +21,8 @@ void report_init(struct report *r, const struct sym_trace *t, const struct sched
 	r->failure.text = t->failure.text;
 	prove(&r->failing_proof, a->found);
 	prove(&r->alternate_proof, a->found && a->nalternates);
+	if (a->nalternates && a->alternates[0].executed)
+		r->alternate_proof.by[REPORT_CHECKER] = (struct report_proof){ .why = REP_NOT_ATTEMPTED };
 }
 
 bool report_validated(const struct report_validation *v)

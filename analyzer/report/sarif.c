@@ -133,7 +133,7 @@ static void code_flow(struct json *j, const struct report *r, enum dsp_which w)
 	const struct dsp_side *s = &r->dsp->side[w];
 
 	json_object(j, NULL);
-	message(j, w == DSP_FAILING ? "The failing order" : "An order that does not fail");
+	message(j, rep_title(r, w));
 	json_array(j, "threadFlows");
 	for (uint32_t th = 0; th < r->trace->nthreads; th++) {
 		bool begun = false;

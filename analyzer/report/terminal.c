@@ -43,11 +43,6 @@ static void headline(struct out *o)
 
 /* ---- the two schedules ---- */
 
-static const char *const titles[DSP_SIDES] = {
-	[DSP_FAILING] = "The failing order",
-	[DSP_ALTERNATE] = "An order that does not fail",
-};
-
 static void print_line(struct out *o, const struct rail_picture *p, size_t i)
 {
 	const char *text = i < p->lines.n ? p->lines.v[i].text : "";
@@ -71,7 +66,7 @@ static void verdict(struct out *o, enum dsp_which w)
 
 static void stacked(struct out *o, const struct rail_picture *p, enum dsp_which w)
 {
-	heading(o, titles[w]);
+	heading(o, rep_title(o->r, w));
 	for (size_t i = 0; i < p->lines.n; i++) {
 		print_line(o, p, i);
 		fputc('\n', o->f);
@@ -100,8 +95,8 @@ static void side_by_side(struct out *o, const struct rail_picture *p, unsigned h
 	size_t rows = p[0].lines.n > p[1].lines.n ? p[0].lines.n : p[1].lines.n;
 
 	fprintf(o->f, "\n%s%-*s%s%s  %s%s%s\n", text_style(&o->term, TERM_BOLD), (int)half,
-		titles[0], text_style(&o->term, TERM_PLAIN), bar,
-		text_style(&o->term, TERM_BOLD), titles[1], text_style(&o->term, TERM_PLAIN));
+		rep_title(o->r, DSP_FAILING), text_style(&o->term, TERM_PLAIN), bar,
+		text_style(&o->term, TERM_BOLD), rep_title(o->r, DSP_ALTERNATE), text_style(&o->term, TERM_PLAIN));
 	for (size_t i = 0; i < rows; i++) {
 		size_t used = i < p[0].lines.n ? p[0].lines.v[i].columns : 0;
 

@@ -435,6 +435,18 @@ char *rep_headline(const struct report *r)
 	return strbuf_take(&b);
 }
 
+const char *rep_title(const struct report *r, enum dsp_which w)
+{
+	const struct report_validation *v = &r->alternate_proof;
+
+	if (w == DSP_FAILING)
+		return "The failing order";
+	if (!report_validated(v))
+		return "An order without the cause (not confirmed)";
+	return v->by[REPORT_MACHINE].fails_later ? "An order that avoids this failure" :
+						   "An order that does not fail";
+}
+
 char *rep_verdict(const struct report *r, enum dsp_which w)
 {
 	static const char *const by[REPORT_EXECUTORS] = {

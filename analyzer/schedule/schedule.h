@@ -50,6 +50,8 @@ struct sched_alternate {
 	bool path_differs;          /* a branch after the pair goes elsewhere: conditions
 				     * behind it were dropped, events up to it are exact */
 	struct sched_ref left;      /* path_differs: threads[thread].conds[index] is that branch */
+	bool executed;              /* found by executing it, not by solving: the checker has
+				     * not seen it */
 	size_t distance;            /* pairs ordered differently from the failing order */
 };
 

@@ -1,0 +1,262 @@
+/*
+ * An alternate found by executing: up to some moment as in the failing order, from there
+ * on one thread after the other, each as far as it can go.
+ *
+ * Solving finds orders that turn the branch before the failure; where the damage was
+ * done in many places (several lost updates, one audit at the end) each of them fails
+ * behind that all the same. Threads that are not interrupted are what the programmer had
+ * in mind, so they are tried from the end backwards: the later the moment, the more of
+ * the failing order is kept.
+ */
+#include "analyzer/explain/explain.h"
+
+#include <string.h>
+
+#define MOST_TRIES 16
+
+struct serial {
+	struct explanation *e;
+	const struct sched_order *failing;
+	struct mach_point *points;
+	size_t npoints;
+	size_t *of;       /* by event of the failing order, see explain_points() */
+	size_t *switches; /* places in the failing order where another thread goes on; 0 first */
+	size_t nswitches;
+	unsigned tries;
+	struct sched_order best; /* n 0: none yet */
+	size_t kept;             /* so many of its events are as in the failing order */
+	char *why;
+};
+
+static bool enough(const struct serial *s)
+{
+	return s->tries >= MOST_TRIES || explain_out_of_time(s->e);
+}
+
+/* Appends what the thread did in the failing order up to this event, unless it is there. */
+static void append(const struct serial *s, struct sched_order *o, bool *there, size_t upto)
+{
+	uint32_t t = s->failing->refs[upto].thread;
+
+	for (size_t i = 0; i <= upto; i++) {
+		if (s->failing->refs[i].thread != t || there[i])
+			continue;
+		there[i] = true;
+		o->refs[o->n++] = s->failing->refs[i];
+	}
+}
+
+/* The order as executed: kept as it was before `from`, then what came by. */
+static void take(struct serial *s, size_t from, const struct mach_outcome *out)
+{
+	bool *there = xcalloc(s->failing->n + 1, sizeof *there);
+
+	free(s->best.refs);
+	s->best = (struct sched_order){ .refs = xcalloc(s->failing->n + 1, sizeof *s->best.refs) };
+	for (size_t i = 0; i < from; i++)
+		append(s, &s->best, there, i);
+	s->kept = s->best.n;
+	for (size_t k = 0; k < out->nnoted; k++)
+		for (size_t i = 0; i < s->failing->n; i++)
+			if (s->of[i] == out->noted[k] + 1)
+				append(s, &s->best, there, i);
+	free(there);
+	free(s->why);
+	s->why = xstrdup(out->why);
+}
+
+/* Threads go freely from the switch on: does that hold? */
+static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
+{
+	size_t from = s->switches[which], strict = 0;
+	const struct mach_point *fate = &s->e->extracted->fate;
+	struct mach_outcome out = { 0 };
+
+	for (size_t i = 0; i < from; i++)
+		strict = s->of[i] > strict ? s->of[i] : strict;
+
+	struct mach_order o = {
+		.from = s->e->extracted->from, .points = s->points, .npoints = s->npoints,
+		.loose = s->npoints - strict, .others_first = others_first,
+		.fate = fate->thread == SYM_NONE ? NULL : fate,
+		.onward_insns = s->e->extracted->onward_insns,
+	};
+	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;
+
+	s->tries++;
+	*yes = !bad && o.loose && out.kind == MACH_OUT_PASSED && !out.fails_later;
+	if (*yes)
+		take(s, from, &out);
+	mach_outcome_free(&out);
+	return bad;
+}
+
+static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
+{
+	TRY(holds(s, which, false, yes));
+	return *yes ? NULL : holds(s, which, true, yes);
+}
+
+/* Backwards in growing steps until it holds, then forwards again to the last such place. */
+static err_t search(struct serial *s)
+{
+	size_t bad = s->nswitches, good = 0, step = 1;
+	bool yes = false;
+
+	while (!yes && bad > 0 && !enough(s)) {
+		good = bad > step ? bad - step : 0;
+		TRY(holds_somehow(s, good, &yes));
+		if (!yes)
+			bad = good;
+		step *= 2;
+	}
+	while (yes && bad - good > 1 && !enough(s)) {
+		size_t middle = good + (bad - good) / 2;
+		bool here;
+
+		TRY(holds_somehow(s, middle, &here));
+		if (here)
+			good = middle;
+		else
+			bad = middle;
+	}
+	return NULL;
+}
+
+/* ---- what is told of it ---- */
+
+static const struct sym_event *event_at(const struct serial *s, struct sched_ref r)
+{
+	return &s->e->extracted->trace->threads[r.thread].events[r.index];
+}
+
+static size_t place_in(const struct sched_order *o, struct sched_ref r)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (o->refs[i].thread == r.thread && o->refs[i].index == r.index)
+			return i;
+	return SIZE_MAX;
+}
+
+static bool is_access(const struct sym_event *e)
+{
+	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
+}
+
+/* Variables and objects are counted apart. */
+static bool same_target(const struct sym_event *a, const struct sym_event *b)
+{
+	return a->target != SYM_NONE && a->target == b->target && is_access(a) == is_access(b);
+}
+
+static bool is_by(const struct sched_edge *edge, uint32_t thread)
+{
+	return thread == edge->before.thread || thread == edge->after.thread;
+}
+
+/* Two events on what the edge is about, not two reads, at least `own` of them by its threads. */
+static bool touch_each_other(const struct serial *s, const struct sched_edge *edge, int own,
+			     struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_event *x = event_at(s, a), *y = event_at(s, b);
+
+	return a.thread != b.thread && same_target(x, y) && same_target(x, event_at(s, edge->before)) &&
+	       is_by(edge, a.thread) + is_by(edge, b.thread) >= own &&
+	       !(x->op == SYM_READ && y->op == SYM_READ);
+}
+
+/* What came before y in the failing order and does not come before it, at `at`, in this one. */
+static bool overtakes(const struct serial *s, const struct sched_edge *edge, int own, size_t at,
+		      struct sched_edge *pair)
+{
+	struct sched_ref y = s->best.refs[at];
+
+	for (size_t i = place_in(s->failing, y); i-- > 0;) {
+		struct sched_ref z = s->failing->refs[i];
+
+		if (!touch_each_other(s, edge, own, z, y) || place_in(&s->best, z) < at)
+			continue;
+		*pair = (struct sched_edge){ .before = z, .after = y };
+		return true;
+	}
+	return false;
+}
+
+static bool first_pair(const struct serial *s, int own, struct sched_edge *pair, size_t *end)
+{
+	const struct sched_answer *a = s->e->answer;
+
+	for (size_t at = s->kept; at < s->best.n; at++)
+		for (size_t i = 0; i < a->ncause; i++) {
+			if (!same_target(event_at(s, a->cause[i].before),
+					 event_at(s, a->cause[i].after)) ||
+			    !overtakes(s, &a->cause[i], own, at, pair))
+				continue;
+			size_t other = place_in(&s->best, pair->before);
+
+			*end = other == SIZE_MAX ? at + 1 : other + 1;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * The first pair about the root cause that this order turns round; *end: where both are behind.
+ * What follows is each thread going on: it differs in many ways that tell nothing.
+ */
+static struct sched_edge turned_pair(const struct serial *s, size_t *end)
+{
+	const struct sched_answer *a = s->e->answer;
+	struct sched_edge pair = { 0 };
+
+	*end = s->best.n;
+	if (first_pair(s, 2, &pair, end) || first_pair(s, 1, &pair, end))
+		return pair;
+	return a->ncause ? a->cause[0] : pair;
+}
+
+static void make_first(struct serial *s)
+{
+	struct sched_answer *a = s->e->answer;
+	struct report_proof *proof = &s->e->alternate_proof.by[REPORT_MACHINE];
+	struct sched_alternate *first;
+	struct sched_edge pair = turned_pair(s, &s->best.n);
+
+	a->alternates = xrealloc(a->alternates, (a->nalternates + 1) * sizeof *a->alternates);
+	memmove(a->alternates + 1, a->alternates, a->nalternates * sizeof *a->alternates);
+	a->nalternates++;
+	first = &a->alternates[0];
+	*first = (struct sched_alternate){
+		.order = s->best, .inverted = pair, .left = { .thread = SYM_NONE },
+		.path_differs = s->best.n < s->failing->n, .executed = true,
+	};
+	s->best = (struct sched_order){ 0 };
+	a->deterministic = false;
+	free(s->e->alternate_why);
+	s->e->alternate_why = s->why;
+	s->why = NULL;
+	*proof = (struct report_proof){ .runs = 1, .agreed = 1, .why = s->e->alternate_why };
+}
+
+err_t explain_serial(struct explanation *e)
+{
+	const struct sched_order *failing = &e->answer->failing;
+	struct serial s = { .e = e, .failing = failing,
+			    .of = xcalloc(failing->n + 1, sizeof *s.of),
+			    .switches = xcalloc(failing->n + 1, sizeof *s.switches) };
+	err_t bad;
+
+	s.points = explain_points(e->extracted, failing, &s.npoints, s.of);
+	for (size_t i = 0; i < failing->n; i++)
+		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread)
+			s.switches[s.nswitches++] = i;
+	bad = search(&s);
+	if (s.best.n)
+		make_first(&s);
+	free(s.points);
+	free(s.of);
+	free(s.switches);
+	free(s.best.refs);
+	free(s.why);
+	return bad;
+}
