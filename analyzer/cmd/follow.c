@@ -40,31 +40,36 @@ static char *hex(const struct trc_module *m)
 	return s;
 }
 
-/* What became of a recorded file, when that is why the run could not be followed; else NULL. */
-static err_t file_changed(const struct trc *t, const char *why)
+static char *with_advice(const char *what)
+{
+	return xasprintf("%s: put the recorded build back there, or record again; csched pack "
+			 "right after a recording keeps its files with it", what);
+}
+
+char *follow_file_changed(const struct trc *t, const char *why)
 {
 	for (size_t i = 0; i < t->modules.n; i++) {
 		const struct trc_module *m = t->modules.v[i];
 		char *path = xasprintf("%.*s", (int)m->path_len, m->path);
-		char *want = hex(m), *found = NULL;
-		err_t e = NULL;
+		char *want = hex(m), *found = NULL, *what = NULL, *advice = NULL;
 
 		if (*path == '/' && strstr(why, path) && !t->packed) {
 			found = img_build_id_of_file(path);
-			e = !found ? err_new(ERR_NOANSWER,
-					     "%s, from which the run was recorded, is not there any more "
-					     "(build-id %s)", path, want) :
-			    strcmp(found, want) ?
-				    err_new(ERR_NOANSWER,
-					    "%s is another build than the one the run was recorded with "
-					    "(build-id %s, recorded %s)", path, found, want) :
-				    NULL;
+			what = !found ? xasprintf("%s, from which the run was recorded, is not there any "
+						  "more (build-id %s)", path, want) :
+			       strcmp(found, want) ?
+				       xasprintf("%s is another build than the one the run was recorded "
+						 "with (build-id %s, recorded %s)", path, found, want) :
+				       NULL;
 		}
+		if (what)
+			advice = with_advice(what);
 		free(path);
 		free(want);
 		free(found);
-		if (e)
-			return e;
+		free(what);
+		if (advice)
+			return advice;
 	}
 	return NULL;
 }
@@ -73,15 +78,13 @@ static err_t not_to_the_end(const struct explanation *e)
 {
 	const struct mach_result *r = &e->followed;
 	const char *why = r->why ? r->why : "no reason was given";
-	err_t changed = file_changed(e->t, why);
+	char *changed = follow_file_changed(e->t, why);
 
 	if (changed) {
-		err_t advice = err_new(ERR_NOANSWER,
-				       "%s: put the recorded build back there, or record again; csched pack "
-				       "right after a recording keeps its files with it", changed->msg);
+		err_t bad = err_new(ERR_NOANSWER, "%s", changed);
 
-		err_free(changed);
-		return advice;
+		free(changed);
+		return bad;
 	}
 	return err_new(ERR_NOANSWER,
 		       "the run could be followed for %llu instructions, not to its end: %s",

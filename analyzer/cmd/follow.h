@@ -11,6 +11,12 @@
  */
 err_t follow_to_end(const char *path, struct explain_options *o, struct explanation **out);
 
+/*
+ * What became of a recorded file, and what to do about it, when that is why the run
+ * could not be followed; else NULL. The caller frees it.
+ */
+char *follow_file_changed(const struct trc *t, const char *why);
+
 /* Ends the progress line. */
 void follow_quiet(void);
 

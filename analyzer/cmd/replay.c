@@ -1,5 +1,6 @@
 /* csched replay: a recorded run executed again, offline; or on the real program (--native). */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native.h"
 #include "analyzer/machine/machine.h"
 #include "common/json.h"
@@ -274,7 +275,12 @@ static err_t follow(struct trc *t, struct img_set *images, const struct options 
 	progress_done();
 	if (!e) {
 		struct term term = cmd_term(&o->common);
+		char *changed = res.why ? follow_file_changed(t, res.why) : NULL;
 
+		if (changed) {
+			free(res.why);
+			res.why = changed;
+		}
 		if (o->common.json)
 			print_json(t, r, &res);
 		else
