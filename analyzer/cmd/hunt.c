@@ -1,5 +1,6 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/explain/explain.h"
 #include "analyzer/hunt/hunt.h"
 #include "analyzer/hunt/place.h"
 #include "analyzer/hunt/plan.h"
@@ -10,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#define FOLLOW_SECONDS 20 /* to see whether a run can be followed */
 
 struct options {
 	uint64_t runs, jobs;
@@ -90,6 +95,9 @@ static void print_text(const struct hunt_result *r, char **argv)
 	printf("first failure: run %llu, after %.1f s (strategy %s, seed %llu)\n",
 	       (unsigned long long)r->first_run, r->first_seconds,
 	       *r->strategy ? r->strategy : "native", (unsigned long long)r->first_seed);
+	if (r->refused)
+		printf("  %u failing %s could not be followed into the failure: %s\n", r->refused,
+		       r->refused == 1 ? "run" : "runs", r->better ? "another one was kept" : "the trace may be hard to explain");
 	print_site(r, argv[0]);
 	printf("trace: %s\nagain: ", r->trace);
 	print_rerun(stdout, r, argv);
@@ -107,6 +115,7 @@ static void print_json(const struct hunt_result *r)
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "run_seconds", r->run_seconds);
 	json_str(&j, "trace", r->trace);
+	json_uint(&j, "unfollowed", r->refused);
 	json_uint(&j, "first_run", r->first_run);
 	json_num(&j, "first_seconds", r->first_seconds);
 	json_uint(&j, "seed", r->first_seed);
@@ -148,6 +157,32 @@ static uint64_t seed_of(const struct options *o)
 	return (uint64_t)t.tv_nsec / 1000;
 }
 
+/*
+ * Can the machine follow this run into its failure? Where threads race through code whose
+ * accesses are not ordered it cannot always; another failing run is worth more then. In a
+ * child: a hunt goes on whatever happens.
+ */
+static bool can_be_followed(const char *trace)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		struct explain_options x;
+		struct explanation *e = NULL;
+
+		explain_options_init(&x);
+		x.timeout = FOLLOW_SECONDS;
+		if (explain_follow(trace, &x, &e))
+			_exit(0); /* nothing to follow (mode=sync): that is no reason to refuse it */
+		const struct mach_result *m = &e->followed;
+		_exit(m->end == MACH_END_STOPPED ||
+		      (m->failure_reached && m->same_thread && m->same_pc && m->same_kind) ? 0 : 1);
+	}
+	/* What could not be tried is not refused. */
+	return pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || !WEXITSTATUS(status);
+}
+
 static int explain(const char *trace)
 {
 	char *argv[] = { (char *)"explain", (char *)trace, NULL };
@@ -162,7 +197,7 @@ static int hunt(struct options *o, char **argv)
 		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
 		.options = o->shim_options, .seed = seed_of(o), .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
-		.keep_going = o->keep_going, .quiet = o->common.json,
+		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
 	};
 	struct hunt_result r = { 0 };
 	char *shim = NULL;

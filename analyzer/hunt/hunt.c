@@ -21,6 +21,9 @@
 #include <unistd.h>
 
 #define MAX_JOBS 32
+/* A failure whose trace was refused is looked for again: so often, and so long. */
+#define MOST_REFUSED 8
+#define REFUSED_SECONDS 10.0
 #define FIRST_LIMIT 60.0 /* seconds for the first run, whose length is unknown */
 
 struct job {
@@ -249,14 +252,37 @@ static char *tail_of(const char *path)
 	return xstrdup(buf);
 }
 
-static err_t keep_first(struct hunt *h, const struct job *j, const char *trace)
+static bool is_settled(const struct hunt *h)
+{
+	const struct hunt_result *r = h->res;
+
+	if (!r->trace || h->o->keep_going)
+		return false;
+	if (!r->refused || r->better || r->refused >= MOST_REFUSED)
+		return true;
+	return child_now() - h->begin > 3 * r->first_seconds + REFUSED_SECONDS;
+}
+
+static void forget_kept(struct hunt_result *res)
+{
+	if (!res->trace)
+		return;
+	files_remove_tree(res->trace);
+	free(res->trace);
+	free(res->output);
+}
+
+static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 {
 	struct hunt_result *res = h->res;
 	const char *base = strrchr(trace, '/') + 1;
 
-	res->first_run = res->runs;
+	if (!res->trace) {
+		res->first_run = res->runs;
+		res->first_seconds = child_now() - h->begin;
+	}
+	forget_kept(res);
 	res->first_seed = j->seed;
-	res->first_seconds = child_now() - h->begin;
 	memcpy(res->strategy, j->hunt, sizeof res->strategy);
 	res->output = tail_of(j->output);
 	if (h->o->out) {
@@ -266,6 +292,24 @@ static err_t keep_first(struct hunt *h, const struct job *j, const char *trace)
 		res->trace = xstrdup(base);
 	}
 	return move_tree(trace, res->trace);
+}
+
+static err_t consider(struct hunt *h, const struct job *j, const char *trace)
+{
+	struct hunt_result *res = h->res;
+
+	if (!h->o->worth || h->o->keep_going)
+		return res->trace ? NULL : keep(h, j, trace);
+	if (is_settled(h))
+		return NULL;
+
+	bool good = h->o->worth(trace);
+
+	if (!good)
+		res->refused++;
+	else if (res->trace)
+		res->better = true;
+	return good || !res->trace ? keep(h, j, trace) : NULL;
 }
 
 static err_t finish_job(struct hunt *h, struct job *j)
@@ -283,8 +327,8 @@ static err_t finish_job(struct hunt *h, struct job *j)
 	bool calm = !*j->hunt || !strcmp(j->hunt, "learn/0/0");
 	h->undisturbed += calm;
 	h->undisturbed_failed += calm && trace;
-	if (trace && !h->res->trace)
-		e = keep_first(h, j, trace);
+	if (trace)
+		e = consider(h, j, trace);
 	free(trace);
 	files_remove_tree(j->dir);
 	return e;
@@ -310,7 +354,7 @@ static bool budget_left(const struct hunt *h)
 {
 	const struct hunt_options *o = h->o;
 
-	if (interrupted || (h->res->trace && !o->keep_going))
+	if (interrupted || is_settled(h))
 		return false;
 	if (o->max_runs && h->started >= o->max_runs)
 		return false;
@@ -372,7 +416,7 @@ static err_t loop(struct hunt *h)
 	err_t e;
 
 	while (!(e = fill_jobs(h, &busy)) && busy) {
-		if (interrupted || (h->res->trace && !h->o->keep_going))
+		if (interrupted || is_settled(h))
 			break;
 		int i = wait_job(h);
 		if (i >= 0 && (e = finish_job(h, &h->jobs[i])))

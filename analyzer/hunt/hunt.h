@@ -21,6 +21,9 @@ struct hunt_options {
 	uint32_t jobs;         /* runs at a time; 0: one per core */
 	bool keep_going;       /* count failures until the budget ends */
 	bool quiet;            /* no progress line */
+	/* Is a failing trace worth keeping? One that is not is kept only until a better one
+	 * turns up, within reason. NULL: the first is as good as any. */
+	bool (*worth)(const char *trace);
 };
 
 /* One kind of failure seen. */
@@ -38,6 +41,8 @@ struct hunt_result {
 	uint64_t first_seed;   /* its seed= */
 	char strategy[128];    /* its hunt= */
 	char *trace;           /* path of its trace, or NULL */
+	uint32_t refused;      /* failing traces that were not worth it ... */
+	bool better;           /* ... and the one kept is: then seed and strategy are its */
 	char *output;          /* what it printed (the last 4 KiB), or NULL */
 	double run_seconds;    /* an undisturbed run */
 	bool always;           /* the undisturbed runs failed as well */

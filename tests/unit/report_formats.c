@@ -52,8 +52,8 @@ static void prepare(struct report *r, struct fixture *fx, struct dsp **d,
 	err_free(e);
 	report_init(r, fx->trace, &fx->answer, *d);
 	r->source_line = source_line;
-	r->failing_proof.by[REPORT_MACHINE] = (struct report_proof){ 1, 1, NULL };
-	r->failing_proof.by[REPORT_NATIVE] = (struct report_proof){ 20, 20, NULL };
+	r->failing_proof.by[REPORT_MACHINE] = (struct report_proof){ .runs = 1, .agreed = 1 };
+	r->failing_proof.by[REPORT_NATIVE] = (struct report_proof){ .runs = 20, .agreed = 20 };
 	r->alternate_proof.by[REPORT_NATIVE] = (struct report_proof){ 0, 0, "no binary" };
 }
 

@@ -163,8 +163,8 @@ static void admits(void)
 	const struct report_gap gap = { "native replay", "the program is not installed here" };
 
 	show(&s, fixture_lost_update);
-	s.r.failing_proof.by[REPORT_MACHINE] = (struct report_proof){ 1, 0, NULL };
-	s.r.failing_proof.by[REPORT_NATIVE] = (struct report_proof){ 20, 18, NULL };
+	s.r.failing_proof.by[REPORT_MACHINE] = (struct report_proof){ .runs = 1, .agreed = 0 };
+	s.r.failing_proof.by[REPORT_NATIVE] = (struct report_proof){ .runs = 20, .agreed = 18 };
 	s.r.gaps = &gap;
 	s.r.ngaps = 1;
 	char *t = text(&s.r, 100, false, false);
