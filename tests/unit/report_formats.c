@@ -54,7 +54,7 @@ static void prepare(struct report *r, struct fixture *fx, struct dsp **d,
 	r->source_line = source_line;
 	r->failing_proof.by[REPORT_MACHINE] = (struct report_proof){ .runs = 1, .agreed = 1 };
 	r->failing_proof.by[REPORT_NATIVE] = (struct report_proof){ .runs = 20, .agreed = 20 };
-	r->alternate_proof.by[REPORT_NATIVE] = (struct report_proof){ 0, 0, "no binary" };
+	r->alternate_proof.by[REPORT_NATIVE] = (struct report_proof){ .why = "no binary" };
 }
 
 /* The trace itself, for csched solve. */
