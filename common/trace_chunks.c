@@ -234,7 +234,7 @@ static bool foreign_version(const struct trc_stream_file *s, unsigned *version)
 		return false;
 	memcpy(&h, s->data, sizeof h);
 	*version = h.version;
-	return h.magic == TRC_MAGIC && h.version != TRC_VERSION &&
+	return h.magic == TRC_MAGIC && (h.version < TRC_VERSION_OLDEST || h.version > TRC_VERSION) &&
 	       h.header_sum == trc_checksum(&h, offsetof(struct trc_chunk, header_sum));
 }
 
@@ -246,8 +246,8 @@ err_t trc_find_chunks(struct trc_stream_file *s)
 
 	if (foreign_version(s, &version))
 		return err_new(ERR_INPUT,
-			       "%s: trace format version %u, this csched reads version %d",
-			       s->label, version, TRC_VERSION);
+			       "%s: trace format version %u, this csched reads versions %d to %d",
+			       s->label, version, TRC_VERSION_OLDEST, TRC_VERSION);
 	if (s->size)
 		while (add_chunk(&c, &offset))
 			;

@@ -33,7 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 1
+#define TRC_VERSION 2
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -152,6 +153,7 @@ enum trc_type {
 	TRC_GENERATION,   /* fragments of a later generation from here on */
 	TRC_NATIVE,       /* the thread left translated code */
 	TRC_THREAD_EXIT,
+	TRC_AGAIN,        /* an interposed operation like an earlier one of this thread */
 	/* frags stream */
 	TRC_FRAGMENT = 64,
 	TRC_DROPPED,      /* fragments of an address range are gone */
@@ -321,6 +323,21 @@ struct trc_sync {
 	int32_t result;  /* errno-style; 0 for records before the real call */
 	uint32_t thread; /* CREATE, JOIN: index of the other thread; else UINT32_MAX */
 	uint64_t value;  /* WAIT: mutex; BARRIER_INIT, SEM_INIT: count; MUTEX_INIT: type */
+};
+/*
+ * Threads do the same few operations over and over. One that may be repeated is written with a
+ * number behind it (size tells); until another gets that number, TRC_AGAIN with it stands for
+ * the same record with another timestamp. Readers show TRC_AGAIN as TRC_SYNC.
+ */
+#define TRC_SYNC_SLOTS 128
+struct trc_sync_named {
+	struct trc_sync sync;
+	uint32_t slot, pad; /* below TRC_SYNC_SLOTS */
+};
+
+struct trc_again {
+	struct trc_rec rec; /* flags: slot */
+	uint64_t tsc;
 };
 #define TRC_SYNC_OP(flags) ((flags) & 0xfff)
 #define TRC_SYNC_AT(flags) ((flags) >> 12)

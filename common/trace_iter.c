@@ -51,6 +51,45 @@ static err_t record_here(struct trc_iter *it, const struct trc_rec **rec)
 	return NULL;
 }
 
+#define KEPT_BLOCK 1024
+
+static struct trc_sync *place_for_again(struct trc_iter *it)
+{
+	struct trc_stream_file *s = it->stream;
+
+	if (!it->keep)
+		return &it->again;
+	if (!s->kept.n || s->nkept == KEPT_BLOCK) {
+		vec_push(&s->kept, xcalloc(KEPT_BLOCK, sizeof(struct trc_sync)));
+		s->nkept = 0;
+	}
+	return &s->kept.v[s->kept.n - 1][s->nkept++];
+}
+
+/* Keeps what has a number; turns TRC_AGAIN into what it stands for. */
+static err_t resolve(struct trc_iter *it, const struct trc_rec **rec)
+{
+	if ((*rec)->type == TRC_SYNC && (*rec)->size >= sizeof(struct trc_sync_named)) {
+		const struct trc_sync_named *n = (const void *)*rec;
+
+		if (n->slot >= TRC_SYNC_SLOTS)
+			return bad_record(it, "an impossible number of an operation");
+		it->named[n->slot] = &n->sync;
+	} else if ((*rec)->type == TRC_AGAIN) {
+		const struct trc_again *a = (const void *)*rec;
+
+		if (!it->named[a->rec.flags])
+			return bad_record(it, "an operation like one that was not recorded");
+		struct trc_sync *s = place_for_again(it);
+
+		*s = *it->named[a->rec.flags];
+		s->rec.size = sizeof *s;
+		s->tsc = a->tsc;
+		*rec = &s->rec;
+	}
+	return NULL;
+}
+
 static err_t next(struct trc_iter *it, const struct trc_rec **rec)
 {
 	struct trc_stream_file *s = it->stream;
@@ -60,8 +99,12 @@ static err_t next(struct trc_iter *it, const struct trc_rec **rec)
 			TRY(trc_check_span(s, it->span));
 		TRY(record_here(it, rec));
 		if (*rec) {
+			uint32_t size = (*rec)->size;
+
+			if (s->kind == TRC_STREAM_THREAD)
+				TRY(resolve(it, rec));
 			it->pos = s->spans.v[it->span].start + it->offset;
-			it->offset += (*rec)->size;
+			it->offset += size;
 			return NULL;
 		}
 	}

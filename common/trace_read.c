@@ -297,6 +297,9 @@ void trc_close(struct trc *t)
 		free(s->name);
 		free(s->label);
 		free(s->damage);
+		for (size_t k = 0; k < s->kept.n; k++)
+			free(s->kept.v[k]);
+		vec_free(&s->kept);
 		free(s);
 	}
 	for (size_t i = 0; i < t->threads.n; i++)

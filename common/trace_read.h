@@ -52,6 +52,8 @@ struct trc_stream_file {
 	size_t size;
 	VEC(struct trc_span) spans;
 	bool cut_off; /* the last chunk is open, or the file ends inside it */
+	VEC(struct trc_sync *) kept; /* made by iterators, in blocks */
+	size_t nkept;                /* of the last block */
 	/* What is wrong behind the last span, or NULL. Iterators return it. */
 	char *damage;
 };
@@ -137,12 +139,20 @@ struct trc_iter {
 	uint32_t offset; /* in the payload */
 	uint64_t pos;    /* stream position of the record last returned */
 	bool ended;
+	/* Records made from TRC_AGAIN live as long as the trace; else until the next trc_next(). */
+	bool keep;
+	const struct trc_sync *named[TRC_SYNC_SLOTS]; /* what TRC_AGAIN may stand for */
+	struct trc_sync again;
 };
 
 /* stream NULL: an iterator over nothing. */
 void trc_iter_init(struct trc_iter *it, struct trc_stream_file *stream);
 
-/* *rec is NULL at the end. After an error the iterator is at its end. */
+/*
+ * *rec is NULL at the end. TRC_AGAIN is never returned: a TRC_SYNC made from it is, see
+ * struct trc_iter.keep; other records live as long as the trace. After an error the iterator
+ * is at its end.
+ */
 err_t trc_next(struct trc_iter *it, const struct trc_rec **rec);
 
 /*

@@ -78,6 +78,11 @@ static const char *check_leave(const struct trc_rec *rec)
 	return NULL;
 }
 
+static const char *check_again(const struct trc_rec *rec)
+{
+	return rec->flags >= TRC_SYNC_SLOTS ? "an impossible number of an operation" : NULL;
+}
+
 static const char *check_nondet(const struct trc_rec *rec)
 {
 	if (rec->flags < TRC_RDTSC || rec->flags > TRC_RDPID)
@@ -96,6 +101,8 @@ static const char *check_fragment(const struct trc_rec *rec)
 		return "an impossible fragment number";
 	if (f->nsides > TRC_MAX_SIDES)
 		return "too many side exits";
+	if (f->guessed & f->passed_taken || (uint64_t)f->guessed >> f->nsides)
+		return "an impossible guess";
 	if (f->nsides * sizeof(struct trc_side) > left)
 		return "more side exits than fit";
 	left -= f->nsides * sizeof(struct trc_side);
@@ -173,6 +180,7 @@ static const struct type_row {
 	/* Without the ticket: recorded before there was one. */
 	[TRC_THREAD_EXIT] = { "thread-exit", IN(THREAD), LEN(trc_thread_exit, ticket), { 0 },
 			      check_thread_exit },
+	[TRC_AGAIN] = { "again", IN(THREAD), sizeof(struct trc_again), { 0 }, check_again },
 
 	[TRC_FRAGMENT] = { "fragment", IN(FRAGS), sizeof(struct trc_fragment), { 0 },
 			   check_fragment },

@@ -2,7 +2,8 @@
  * The native side of the record primitive: one call per interposed operation.
  *
  * The common case (lock, unlock) is a table look-up, a push or pop on the list of held
- * locks and 48 bytes written; everything else is out of line.
+ * locks and 16 bytes written (quick()); everything else is out of line. Measured on a lock/unlock
+ * loop: half of quick()'s time is rdtsc.
  */
 #include "preload/event.h"
 
@@ -65,7 +66,7 @@ struct event {
 	uint64_t thread, value;
 };
 
-static void held_push(struct shim_thread *t, uint64_t object, uint64_t site, unsigned op)
+static inline void held_push(struct shim_thread *t, uint64_t object, uint64_t site, unsigned op)
 {
 	uint32_t n = t->nheld;
 
@@ -90,20 +91,81 @@ static void held_pop(struct shim_thread *t, uint64_t object)
 	}
 }
 
-static void write_sync(struct shim_thread *t, unsigned op_at, const struct event *e)
+static void fill(struct trc_sync *r, const struct event *e)
 {
-	struct trc_sync *r = rec_begin(&t->rec, sizeof *r);
-
-	t->nevents++;
-	if (!r)
-		return;
 	r->tsc = raw_tsc();
 	r->object = e->object;
 	r->site = e->site;
 	r->result = (int32_t)e->result;
 	r->thread = (uint32_t)e->thread;
 	r->value = e->value;
+}
+
+static void write_whole(struct shim_thread *t, unsigned op_at, const struct event *e)
+{
+	struct trc_sync *r = rec_begin(&t->rec, sizeof *r);
+
+	if (!r)
+		return;
+	fill(r, e);
 	rec_commit(&t->rec, r, TRC_SYNC, op_at, sizeof *r);
+}
+
+static __attribute__((noinline)) void write_named(struct shim_thread *t, unsigned op_at,
+						  uint32_t slot, uint64_t object, uint64_t site,
+						  uint64_t value)
+{
+	struct trc_sync_named *r = rec_begin(&t->rec, sizeof *r);
+	const struct event e = { .object = object, .site = site, .thread = SHIM_NO_THREAD,
+				 .value = value };
+
+	t->named[slot] = (struct shim_named){ object, site, value, op_at };
+	if (!r)
+		return;
+	fill(&r->sync, &e);
+	r->slot = slot;
+	rec_commit(&t->rec, r, TRC_SYNC, op_at, sizeof *r);
+}
+
+static uint32_t slot_of(unsigned op_at, uint64_t object, uint64_t site)
+{
+	return (uint32_t)(object >> 3 ^ site ^ site >> 7 ^ op_at * 5) % TRC_SYNC_SLOTS;
+}
+
+/*
+ * An operation that succeeded and is about no other thread. Handlers of the program may come
+ * between looking at a slot and writing the record: their operations are written whole.
+ */
+static inline __attribute__((always_inline)) void
+write_plain(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t site, uint64_t value)
+{
+	uint32_t slot = slot_of(op_at, object, site);
+	const struct shim_named *n = &t->named[slot];
+
+	t->naming = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(n->object == object && n->site == site && n->value == value &&
+			     n->op_at == op_at, 1)) {
+		struct trc_again *r = rec_begin(&t->rec, sizeof *r);
+
+		if (r) {
+			r->tsc = raw_tsc();
+			rec_commit(&t->rec, r, TRC_AGAIN, slot, sizeof *r);
+		}
+	} else {
+		write_named(t, op_at, slot, object, site, value);
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->naming = false;
+}
+
+static void write_sync(struct shim_thread *t, unsigned op_at, const struct event *e)
+{
+	t->nevents++;
+	if (!e->result && (uint32_t)e->thread == SHIM_NO_THREAD && !t->naming)
+		write_plain(t, op_at, e->object, e->site, e->value);
+	else
+		write_whole(t, op_at, e);
 }
 
 static void write_child(struct shim_thread *t, unsigned how, uint32_t pid)
@@ -299,8 +361,38 @@ static void no_longer(struct shim_thread *t)
 		deadlock_wake_end(t);
 }
 
-long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
-		       uint64_t thread, uint64_t value)
+static inline uint64_t stack_pointer(void)
+{
+	uint64_t sp;
+
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+}
+
+/* A lock or unlock, and the like, that has nothing to wait for. */
+static inline __attribute__((always_inline)) void
+quick(struct shim_thread *t, unsigned op, uint64_t object, uint64_t site, uint64_t value)
+{
+	unsigned trait = traits[op];
+
+	if (trait & RELEASES) {
+		if (__builtin_expect(t->nheld && t->held[t->nheld - 1].object == object, 1))
+			t->nheld--;
+		else
+			held_pop(t, object);
+	}
+	t->last_site = site;
+	/* In path mode we run on the translator's stack; it knows the program's. */
+	if (shim_opt.mode == SHIM_MODE_SYNC)
+		t->last_sp = stack_pointer();
+	t->nevents++;
+	write_plain(t, op, object, site, value);
+	if (trait & ACQUIRES)
+		held_push(t, object, site, op);
+}
+
+static __attribute__((noinline)) long any_event(unsigned op_at, uint64_t object, uint64_t site,
+						long result, uint64_t thread, uint64_t value)
 {
 	struct event e = { TRC_SYNC_OP(op_at), TRC_SYNC_AT(op_at), object, site,
 			   result, thread, value };
@@ -352,4 +444,22 @@ long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long resu
 	if (trait & SPECIAL)
 		special_after(t, &e);
 	return result;
+}
+
+long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
+		       uint64_t thread, uint64_t value)
+{
+	unsigned op = TRC_SYNC_OP(op_at);
+
+	/* op_at == op: at TRC_AT_DONE */
+	if (__builtin_expect(traits[op] & (ACQUIRES | RELEASES) && op_at == op && !result &&
+			     shim.state == SHIM_RECORDING && *shim_here && !ctl.active, 1)) {
+		struct shim_thread *t = shim_self_hook ? shim_self_hook() : shim_own;
+
+		if (__builtin_expect(t && !(t->blocked_op | t->waking) && !t->naming, 1)) {
+			quick(t, op, object, site, value);
+			return 0;
+		}
+	}
+	return any_event(op_at, object, site, result, thread, value);
 }

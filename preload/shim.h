@@ -41,6 +41,12 @@ struct shim_held {
 	uint32_t pad;
 };
 
+/* What a number in the thread's stream stands for, see struct trc_sync_named. */
+struct shim_named {
+	uint64_t object, site, value;
+	uint64_t op_at; /* 0: nothing yet */
+};
+
 /* One per thread. Never unmapped (slots are reused), so others may look at any time. */
 struct shim_thread {
 	struct rec_stream rec;     /* tN.rec */
@@ -54,6 +60,8 @@ struct shim_thread {
 	uint64_t blocked_wakes;    /* wake-ups before it began to wait; ~0: one was under way */
 	uint64_t last_site, last_sp;
 	struct shim_held held[SHIM_HELD_MAX];
+	bool naming;               /* in the middle of using `named`: handlers leave it alone */
+	struct shim_named named[TRC_SYNC_SLOTS];
 
 	enum shim_life life;
 	bool detached;
@@ -95,6 +103,9 @@ extern struct shim_process shim;
  * (set before tr_takeover() returns control to the program).
  */
 extern struct shim_thread *(*shim_self_hook)(void);
+/* Initial-exec: reading it never allocates. Not used in path mode. */
+extern __thread struct shim_thread *shim_own
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 struct shim_thread *shim_self(void);
 struct shim_thread *shim_self_known(void); /* the same without adopting; may be NULL */
 
@@ -196,6 +207,7 @@ void shim_say(int level, const char *text);
 
 /* A close-on-exec copy of fd, high above what programs use; negative errno. */
 int shim_fd_high(int fd);
+int shim_fd_from(void); /* the lowest number such a copy gets; 3: there is no room for high ones */
 
 /* Weak: absent until translate/ is linked in. See translate/translate.h. */
 bool tr_available(void) __attribute__((weak));

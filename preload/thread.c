@@ -19,8 +19,7 @@ static struct shim_thread *slots[MAX_SLOTS];
 static unsigned nslots;
 static struct shim_thread *by_tid[TID_HASH];
 
-/* Initial-exec: reading it never allocates. Not used in path mode. */
-static __thread struct shim_thread *self __attribute__((tls_model("initial-exec")));
+__thread struct shim_thread *shim_own;
 struct shim_thread *(*shim_self_hook)(void);
 
 unsigned shim_nslots(void)
@@ -116,6 +115,8 @@ static void has_tid(struct shim_thread *t, uint32_t tid)
 static void come_alive(struct shim_thread *t, uint32_t tid)
 {
 	t->life = SHIM_LIVE;
+	t->naming = false;
+	memset(t->named, 0, sizeof t->named);
 	__atomic_add_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
 	if (tid)
 		has_tid(t, tid);
@@ -187,7 +188,7 @@ struct shim_thread *shim_thread_claim(uint64_t key, uint64_t pthread)
 	if (t) {
 		t->pthread = pthread;
 		come_alive(t, (uint32_t)raw(SYS_gettid));
-		self = t;
+		shim_own = t;
 	}
 	rec_unlock(&saved);
 	if (t)
@@ -238,14 +239,14 @@ static struct shim_thread *adopt(void)
 {
 	struct shim_thread *main_thread = shim_thread_at(0);
 
-	self = shim_thread_new(main_thread, (uint32_t)raw(SYS_gettid));
-	if (self && main_thread)
+	shim_own = shim_thread_new(main_thread, (uint32_t)raw(SYS_gettid));
+	if (shim_own && main_thread)
 		shim_note(false, "a thread was made without pthread_create: a child of T0");
-	if (self) {
-		self->pthread = own_pthread();
-		signals_thread_start(self);
+	if (shim_own) {
+		shim_own->pthread = own_pthread();
+		signals_thread_start(shim_own);
 	}
-	return self;
+	return shim_own;
 }
 
 struct shim_thread *shim_self_known(void)
@@ -253,15 +254,15 @@ struct shim_thread *shim_self_known(void)
 	/* A helper has the thread-locals and %gs of whoever started it. */
 	if (watch_is_helper())
 		return NULL;
-	return shim_self_hook ? shim_self_hook() : self;
+	return shim_self_hook ? shim_self_hook() : shim_own;
 }
 
 struct shim_thread *shim_self(void)
 {
 	if (shim_self_hook)
 		return shim_self_hook();
-	if (__builtin_expect(self != NULL, 1))
-		return self;
+	if (__builtin_expect(shim_own != NULL, 1))
+		return shim_own;
 	return adopt();
 }
 
@@ -393,7 +394,7 @@ bool shim_threads_main(void)
 		me->pending = NULL;
 		make_id(me, NULL);
 	} else {
-		me = self = take_slot(NULL);
+		me = shim_own = take_slot(NULL);
 	}
 	if (me) {
 		me->pthread = own_pthread();

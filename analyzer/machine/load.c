@@ -285,6 +285,7 @@ static void load_thread(struct mach_run *r, struct run_thread *t,
 
 	t->index = info->index;
 	trc_iter_init(&it, info->rec_stream);
+	it.keep = true;
 	for (;;) {
 		err_t e = trc_next(&it, &rec);
 

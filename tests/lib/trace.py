@@ -5,6 +5,7 @@ It shares no code with csched: what both agree on is more likely to be right.
 Raises ValueError with a place for anything that is not as trace_format.h says.
 """
 import collections
+import itertools
 import os
 import re
 import struct
@@ -37,6 +38,7 @@ AT_NAME = {v: k[7:] for k, v in AT.items()}
 KIND_NAME = {v: k[9:] for k, v in KIND.items()}
 OPEN = 0xFFFFFFFF
 LIVE, MOVED = 1, 2  # enum trc_place
+SYNC_SIZE = 48
 
 Sync = collections.namedtuple("Sync", "op at tsc object site result thread value")
 Failure = collections.namedtuple(
@@ -73,7 +75,7 @@ def chunks(path, check):
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version != 1:
+        if magic != 0x6B6E686368637363 or version not in (1, 2):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
@@ -115,19 +117,40 @@ def records(path, check=True):
             at += size
 
 
+def slot_of(size, record):
+    """The number of an operation that may be repeated, or None."""
+    return struct.unpack_from("<I", record, SYNC_SIZE)[0] if size >= SYNC_SIZE + 8 else None
+
+
+def again_run(payload, at, window):
+    """Slots of the TRC_AGAIN records from `at` on, at most window of them."""
+    part = payload[at:at + 16 * window]
+    heads = memoryview(part[:len(part) // 16 * 16]).cast("Q")[::2].tolist()
+    first = TYPE["TRC_AGAIN"] | 16 << 32  # less the flags
+    return [h >> 16 & 0xFFFF for h in itertools.takewhile(lambda h: h & ~0xFFFF0000 == first, heads)]
+
+
 def sync_flags(path):
-    """Flags of all sync events of a thread's stream, quickly."""
-    wanted, head = TYPE["TRC_SYNC"], struct.Struct("<HHI").unpack_from
+    """Flags of all sync events of a thread's stream, quickly: most are repetitions."""
+    head, named = struct.Struct("<HHI").unpack_from, {}
     for payload, is_open in chunks(path, False):
-        at, end = 0, len(payload)
+        at, end, window = 0, len(payload), 64
         while at < end:
             kind, flags, size = head(payload, at)
-            if kind == wanted:
-                yield flags
-            elif kind == 0 and is_open:
+            if kind == 0 and is_open:
                 break
             if not kind or size < 8 or size % 8 or at + size > end:
                 raise ValueError("%s: record of type %d, %d bytes at %d" % (path, kind, size, at))
+            if kind == TYPE["TRC_AGAIN"]:
+                run = again_run(payload, at, window)
+                yield from (named[slot] for slot in run)
+                at += 16 * len(run)
+                window = min(4096, window * 2) if len(run) == window else 64
+                continue
+            if kind == TYPE["TRC_SYNC"]:
+                yield flags
+                if size > SYNC_SIZE:
+                    named[slot_of(size, payload[at:at + size])] = flags
             at += size
 
 
@@ -194,8 +217,12 @@ class Trace:
         path = os.path.join(self.path, "t%d.rec" % n)
         if not os.path.exists(path):
             return
+        named = {}
         for kind, flags, b in records(path, self.check):
             if kind == TYPE["TRC_SYNC"]:
-                tsc, obj, site, result, thread, value = struct.unpack_from("<QQQiIQ", b, 8)
-                yield Sync(OP_NAME[flags & 0xFFF], AT_NAME[flags >> 12], tsc, obj, site, result,
-                           thread, value)
+                e = Sync(OP_NAME[flags & 0xFFF], AT_NAME[flags >> 12],
+                         *struct.unpack_from("<QQQiIQ", b, 8))
+                named[slot_of(len(b), b)] = e
+                yield e
+            elif kind == TYPE["TRC_AGAIN"]:
+                yield named[flags]._replace(tsc=struct.unpack_from("<Q", b, 8)[0])

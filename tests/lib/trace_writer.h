@@ -132,6 +132,26 @@ __attribute__((unused)) static void tw_sync(struct tw *w, unsigned op, unsigned 
 	s->thread = thread;
 }
 
+/* The same with a number, and a repetition of what has it. */
+__attribute__((unused)) static void tw_named(struct tw *w, unsigned op, uint64_t tsc,
+					     uint64_t object, uint64_t site, uint32_t slot)
+{
+	struct trc_sync_named *n = tw_rec(w, TRC_SYNC, op, sizeof *n);
+
+	n->sync.tsc = tsc;
+	n->sync.object = object;
+	n->sync.site = site;
+	n->sync.thread = UINT32_MAX;
+	n->slot = slot;
+}
+
+__attribute__((unused)) static void tw_again(struct tw *w, uint64_t tsc, uint32_t slot)
+{
+	struct trc_again *a = tw_rec(w, TRC_AGAIN, slot, sizeof *a);
+
+	a->tsc = tsc;
+}
+
 __attribute__((unused)) static void tw_fragment(struct tw *w, uint32_t id, unsigned kind,
 						uint64_t pc, uint64_t next,
 						const struct trc_side *sides, uint32_t nsides,
@@ -236,6 +256,8 @@ static void tw_sample_thread(const char *dir, uint32_t i, unsigned npairs)
 		tw_sync(&w, TRC_OP_UNLOCK, TRC_AT_DONE, 2001 + k, TW_MUTEX_A, TW_SITE_A,
 			UINT32_MAX);
 	}
+	tw_named(&w, TRC_OP_SIGNAL, 2100, TW_MUTEX_A, TW_SITE_A, 7);
+	tw_again(&w, 2200, 7);
 	struct trc_enter *en = tw_rec(&w, TRC_ENTER, 1, sizeof *en);
 	en->seq = i * 2;
 	en->pc = 0x401128;

@@ -43,7 +43,7 @@ static void a_whole_trace(void)
 	CHECK(t->children.n == 1 && t->exec, "child and exec too; what was withdrawn is gone");
 	CHECK(t->modules.n == 1 && t->notes.n == 1, "module and note too");
 	uint64_t n = count(t->threads.v[1].rec_stream, &e);
-	CHECK(!e && n == 1 + 40 + 10, "every record of a thread comes out (%d)", (int)n);
+	CHECK(!e && n == 1 + 40 + 12, "every record of a thread comes out (%d)", (int)n);
 	CHECK(t->threads.v[1].rec_stream->cut_off && !t->process->cut_off,
 	      "an open last chunk is told from a sealed one");
 	CHECK(t->threads.v[1].rec_stream->spans.n > 3, "it spans several chunks");
@@ -166,8 +166,8 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = 9;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads version 1");
-	h.version = 1;
+	expect("a foreign version", "format version 9, this csched reads versions 1 to 2");
+	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
 	expect("a stream of another thread", "another thread");
@@ -203,6 +203,19 @@ static void damage(void)
 	tw_rec(&w, TRC_FRAGMENT, 0, sizeof(struct trc_fragment));
 	tw_save(&w, DIR_NAME, "t0.rec");
 	expect("a record of another stream", "does not belong");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_named(&w, TRC_OP_LOCK, 1, 2, 3, 5);
+	tw_again(&w, 2, 6);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a repetition of nothing", "one that was not recorded");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_again(&w, 2, TRC_SYNC_SLOTS);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a repetition of what cannot be", "an impossible number");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_named(&w, TRC_OP_LOCK, 1, 2, 3, TRC_SYNC_SLOTS);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("a number that cannot be", "an impossible number");
 }
 
 /* What a kill leaves is no damage. */
@@ -241,6 +254,43 @@ static void cut_off(void)
 	CHECK(!e && t->threads.v[2].path_stream->cut_off &&
 		      !trc_verify(t->threads.v[2].path_stream, NULL),
 	      "an empty stream is a thread that was killed at birth");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+}
+
+/* Repetitions are what they repeat, but for the time; kept ones stay when the iterator goes on. */
+static void repetitions(void)
+{
+	struct tw w;
+	struct trc *t;
+	struct trc_iter it;
+	const struct trc_rec *rec, *kept[6] = { NULL };
+	int n = 0;
+
+	tw_open(&w, TRC_STREAM_THREAD, 0, 4096);
+	tw_named(&w, TRC_OP_LOCK, 1, 20, 3, 0);
+	tw_named(&w, TRC_OP_UNLOCK, 2, 20, 4, 1);
+	tw_again(&w, 3, 0);
+	tw_again(&w, 4, 1);
+	tw_named(&w, TRC_OP_LOCK, 5, 30, 3, 0);
+	tw_again(&w, 6, 0);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	err_t e = trc_open(DIR_NAME, 0, &t);
+
+	trc_iter_init(&it, e ? NULL : t->threads.v[0].rec_stream);
+	it.keep = true;
+	while (!e && !(e = trc_next(&it, &rec)) && rec && n < 6)
+		kept[n++] = rec;
+	bool good = !e && n == 6;
+	for (int i = 0; i < 6 && good; i++) {
+		const struct trc_sync *s = (const void *)kept[i];
+
+		good = s->rec.type == TRC_SYNC && s->tsc == (uint64_t)i + 1 &&
+		       s->rec.flags == (i % 2 && i < 4 ? TRC_OP_UNLOCK : TRC_OP_LOCK) &&
+		       s->object == (i < 4 ? 20u : 30u) && s->thread == UINT32_MAX;
+	}
+	CHECK(good, "repetitions read as what they repeat (%s)", e ? e->msg : "");
 	err_free(e);
 	trc_close(t);
 	tw_sample(DIR_NAME);
@@ -365,6 +415,7 @@ int main(void)
 	the_path();
 	damage();
 	cut_off();
+	repetitions();
 	live_chunks();
 	tolerant();
 	CHECK_END();
