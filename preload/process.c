@@ -75,7 +75,7 @@ void shim_after_fork(void)
 	say_after_fork();
 	watch_after_fork();
 	ctl_forked();
-	rec_dir_close();
+	rec_dir_forget();
 	rec_forget(&rec_process);
 	rec_forget_total();
 	rec_modules_forget();

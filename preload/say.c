@@ -2,6 +2,10 @@
  * Messages. The first process keeps a copy of its standard error, high and
  * close-on-exec, because programs close theirs before they end. Forked children
  * do not keep it: a daemon must be able to let go of its terminal or pipe.
+ *
+ * That a trace cannot be written where it should go is said once for a process and all its descendants:
+ * whoever says it leaves an empty memory file open, high and inherited, by which they
+ * know. Nothing is left open as long as there was nothing to say.
  */
 #include "preload/raw.h"
 #include "preload/say.h"
@@ -40,19 +44,79 @@ void say_after_fork(void)
 	copy_fd = -1;
 }
 
-void shim_say(int level, const char *text)
+static bool say(int level, const char *text)
 {
 	int fd = is_first(2) ? 2 : is_first(copy_fd) ? copy_fd : -1;
 	TEXT(line, 2048);
 
 	if (fd < 0 || shim_opt.quiet || (level > 0 && (unsigned)level > shim_opt.verbosity))
-		return;
+		return false;
 	text_str(&line, "csched: ");
 	text_str(&line, text);
 	text_str(&line, "\n");
 	/* A cut-off line still ends. */
 	line.s[line.n - 1] = '\n';
-	raw(SYS_write, fd, line.s, line.n);
+	return raw(SYS_write, fd, line.s, line.n) > 0;
+}
+
+void shim_say(int level, const char *text)
+{
+	say(level, text);
+}
+
+/* ---- what the whole tree of processes need hear only once ---- */
+
+#define MARK "csched-told"
+#define MARK_PLACES 32 /* descriptors that are looked at */
+
+static uint32_t told_by; /* pid of the process that left the mark, as far as this one knows */
+
+static bool is_mark(int fd)
+{
+	static const char want[] = "/memfd:" MARK;
+	char link[64];
+	TEXT(name, 48);
+
+	text_str(&name, "/proc/self/fd/");
+	text_num(&name, fd);
+	return raw(SYS_readlink, name.s, link, sizeof link) >= (long)sizeof want - 1 &&
+	       !memcmp(link, want, sizeof want - 1);
+}
+
+static bool told_by_ancestor(void)
+{
+	int from = shim_fd_from();
+
+	if (told_by == shim.pid)
+		return false;
+	for (int fd = from; fd < from + MARK_PLACES; fd++)
+		if (is_mark(fd))
+			return true;
+	return false;
+}
+
+static void leave_mark(void)
+{
+	int from = shim_fd_from();
+
+	/* Where descriptors are scarce the program needs them more. */
+	if (told_by == shim.pid || from <= 3)
+		return;
+	long fd = raw(SYS_memfd_create, MARK, 0);
+
+	if (raw_failed(fd))
+		return;
+	raw(SYS_fcntl, fd, F_DUPFD, from);
+	raw(SYS_close, fd);
+	told_by = shim.pid;
+}
+
+void say_in_tree(const char *text)
+{
+	if (shim_opt.quiet || told_by_ancestor())
+		return;
+	if (say(0, text))
+		leave_mark();
 }
 
 void shim_note(bool degraded, const char *text)
@@ -78,7 +142,8 @@ void shim_note(bool degraded, const char *text)
 static uint64_t said[SAID_MAX]; /* checksums of texts */
 static unsigned nsaid;
 
-void shim_degrade(const char *text)
+/* True: not yet in this process; it is noted in the trace then. */
+static bool note_degraded(const char *text)
 {
 	uint64_t sum = trc_checksum(text, strlen(text)), saved;
 	bool seen = false;
@@ -86,10 +151,24 @@ void shim_degrade(const char *text)
 	rec_lock(&saved);
 	for (unsigned i = 0; i < nsaid; i++)
 		seen |= said[i] == sum;
-	if (!seen && nsaid < SAID_MAX) {
+	bool is_new = !seen && nsaid < SAID_MAX;
+
+	if (is_new) {
 		said[nsaid++] = sum;
 		shim_note(true, text);
-		shim_say(0, text);
 	}
 	rec_unlock(&saved);
+	return is_new;
+}
+
+void shim_degrade(const char *text)
+{
+	if (note_degraded(text))
+		shim_say(0, text);
+}
+
+void say_degraded_tree(const char *text)
+{
+	if (note_degraded(text))
+		say_in_tree(text);
 }

@@ -6,4 +6,8 @@ void say_start(void); /* what is standard error now? Nothing is said anywhere el
 void say_keep(void);  /* once the options are known */
 void say_after_fork(void);
 
+/* About the place traces go to: once for this process and its descendants. */
+void say_in_tree(const char *text);
+void say_degraded_tree(const char *text); /* shim_degrade() of that kind */
+
 #endif

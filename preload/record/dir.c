@@ -12,6 +12,7 @@
  */
 #include "preload/raw.h"
 #include "preload/record/stream.h"
+#include "preload/say.h"
 #include "preload/shim.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ const char *rec_dir_path(void)
 	return path;
 }
 
-int shim_fd_high(int fd)
+int shim_fd_from(void)
 {
 	struct rlimit limit = { 0, 0 };
 	unsigned long want = DIR_FD_WANTED;
@@ -44,9 +45,12 @@ int shim_fd_high(int fd)
 	raw(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
 	if (want + 16 > limit.rlim_cur)
 		want = limit.rlim_cur > 32 ? limit.rlim_cur - 16 : 3;
-	long high = raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, want);
+	return (int)want;
+}
 
-	return (int)high;
+int shim_fd_high(int fd)
+{
+	return (int)raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, shim_fd_from());
 }
 
 static bool is_ours(int fd)
@@ -206,7 +210,7 @@ static bool refuse(long err)
 	text_str(&line, ": ");
 	text_str(&line, why(err));
 	text_str(&line, "; the program runs on, not recorded");
-	shim_say(0, line.s);
+	say_in_tree(line.s);
 	path[0] = 0;
 	return false;
 }
@@ -241,11 +245,12 @@ bool rec_dir_create(void)
 	return true;
 }
 
-void rec_dir_close(void)
+void rec_dir_forget(void)
 {
 	if (is_ours(dir_fd))
 		raw(SYS_close, dir_fd);
 	dir_fd = -1;
+	path[0] = 0;
 }
 
 /* Only files of ours are in it: everything goes, then the directory. */

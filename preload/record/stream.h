@@ -1,7 +1,7 @@
 /*
  * Streams of a trace: chunks of a file, written through shared mappings.
  *
- * A chunk is allocated on disk before it is mapped (fallocate), and the file
+ * A chunk is written with zeros before it is mapped, which reserves its space, and the file
  * size limit is consulted before that, so neither a full disk nor RLIMIT_FSIZE
  * ever reaches the program as SIGBUS or SIGXFSZ: the stream goes dead instead
  * (rec_begin returns NULL from then on) and shim_degrade() says so once.
@@ -122,7 +122,7 @@ bool rec_dir_create(void);
 bool rec_dir_publish(void);
 const char *rec_dir_path(void); /* absolute; "" when there is none */
 void rec_dir_remove(void);
-void rec_dir_close(void); /* the descriptor only */
+void rec_dir_forget(void); /* after fork in the child: it is the parent's */
 /* A file of the trace, opened O_RDWR|O_CLOEXEC; negative errno. Caller closes. */
 int rec_dir_open(const char *name, int flags);
 

@@ -126,7 +126,11 @@ void tr_takeover(void)
 	struct tr_ctx *c = tr_ctx_new(t);
 	tr_unlock();
 	if (!c || !rec_open(&tr_frags_stream, TRC_STREAM_FRAGS, 0)) {
-		shim_degrade("no memory for the translator; recording synchronisation only");
+		/* Why there is no stream has been said. */
+		if (c)
+			shim_note(true, "no room for the fragments; recording synchronisation only");
+		else
+			shim_degrade("no memory for the translator; recording synchronisation only");
 		return;
 	}
 	raw(SYS_arch_prctl, ARCH_GET_GS, &c->native_gs);
