@@ -51,22 +51,37 @@ bool run_items_on(const struct mach_run *r)
 	return r->item_pcs.n && !r->free && !r->hooks;
 }
 
-/* The memory operand of the instruction at rip: its address, and without the segment's base. */
-static bool operand_here(struct mach_run *r, uint64_t *address, uint64_t *flat)
+bool run_insn_at(struct mach_run *r, uint64_t pc, struct insn *in)
 {
-	uint64_t pc = r->m->frame->g.guest_RIP;
 	uint8_t bytes[16];
-	struct insn in;
 	size_t n = mem_fetch(r->m->mem, pc, bytes, 15);
-	struct operand_address a;
 
-	if (!insn_decode(bytes, n, pc, &in))
+	return insn_decode(bytes, n, pc, in);
+}
+
+/* A memory operand, with the registers as they are now. */
+struct operand_here {
+	uint64_t address, flat; /* flat: without the segment's base */
+	uint32_t size;
+	bool update;            /* is read and written */
+};
+
+/* That of the instruction at rip; false: it has none. */
+static bool operand_here(struct mach_run *r, struct operand_here *out)
+{
+	const int both = ZYDIS_OPERAND_ACTION_READ | ZYDIS_OPERAND_ACTION_WRITE;
+	struct operand_address a;
+	struct insn in;
+
+	if (!run_insn_at(r, r->m->frame->g.guest_RIP, &in))
 		return false;
 	for (int k = 0; k < in.i.operand_count; k++)
 		if (in.op[k].type == ZYDIS_OPERAND_TYPE_MEMORY && operand_address(&in, &in.op[k], &a)) {
-			*address = operand_compute(r->m, &a);
+			out->address = operand_compute(r->m, &a);
 			a.segment = 0;
-			*flat = operand_compute(r->m, &a);
+			out->flat = operand_compute(r->m, &a);
+			out->size = in.op[k].size / 8;
+			out->update = (in.op[k].actions & both) == both;
 			return true;
 		}
 	return false;
@@ -74,11 +89,9 @@ static bool operand_here(struct mach_run *r, uint64_t *address, uint64_t *flat)
 
 bool run_is_memory_branch(struct mach_run *r, uint64_t pc)
 {
-	uint8_t bytes[16];
 	struct insn in;
-	size_t n = mem_fetch(r->m->mem, pc, bytes, 15);
 
-	return insn_decode(bytes, n, pc, &in) && !in.ret && in.i.operand_count > 0 &&
+	return run_insn_at(r, pc, &in) && !in.ret && in.i.operand_count > 0 &&
 	       in.op[0].type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
@@ -87,12 +100,12 @@ bool run_is_memory_branch(struct mach_run *r, uint64_t pc)
 bool run_has_ticket(struct mach_run *r, struct run_thread *t)
 {
 	const struct path_item *it = run_find_item(r, t, r->m->frame->g.guest_RIP, TRC_ITEM_ORDER);
-	uint64_t address, flat;
+	struct operand_here o;
 
-	if (!it || !operand_here(r, &address, &flat))
+	if (!it || !operand_here(r, &o))
 		return false;
 	t->s.ticket = it->ticket;
-	t->s.shard = trc_shard(flat); /* the recorder's lea does not add the segment's base */
+	t->s.shard = trc_shard(o.flat); /* the recorder's lea does not add the segment's base */
 	return true;
 }
 
@@ -102,18 +115,18 @@ bool run_value_agrees(struct mach_run *r, struct run_thread *t)
 {
 	const struct path_item *it = run_find_item(r, t, r->m->frame->g.guest_RIP, TRC_ITEM_VALUE);
 	struct wanted_load *w = &r->wanted;
-	uint64_t address, flat;
+	struct operand_here o;
 	uint8_t now[PATH_MAX_VALUE];
 
 	if (!it)
 		return true;
 	t->s.item++;
-	if (!it->length || !operand_here(r, &address, &flat) ||
-	    !mem_peek(r->m->mem, address, now, it->length))
+	if (!it->length || !operand_here(r, &o) ||
+	    !mem_peek(r->m->mem, o.address, now, it->length))
 		return true; /* it will fault, or nothing can be said */
 	if (!memcmp(now, it->value, it->length))
 		return true;
-	*w = (struct wanted_load){ .address = address, .size = it->length < 8 ? it->length : 8 };
+	*w = (struct wanted_load){ .address = o.address, .size = it->length < 8 ? it->length : 8 };
 	memcpy(&w->value, it->value, w->size);
 	return false;
 }
@@ -158,51 +171,29 @@ void run_force(struct mach_run *r, const struct mach_forced *load)
 
 bool run_operand_load(struct mach_run *r, uint64_t *address, uint32_t *size, uint64_t *value)
 {
-	uint64_t pc = r->m->frame->g.guest_RIP, flat;
-	uint8_t bytes[16];
-	struct insn in;
-	size_t n = mem_fetch(r->m->mem, pc, bytes, 15);
+	struct operand_here o;
 
-	if (!insn_decode(bytes, n, pc, &in) || !operand_here(r, address, &flat))
+	if (!operand_here(r, &o))
 		return false;
-	for (int k = 0; k < in.i.operand_count; k++) {
-		if (in.op[k].type != ZYDIS_OPERAND_TYPE_MEMORY)
-			continue;
-		*size = in.op[k].size / 8;
-		*value = 0;
-		return *size && *size <= sizeof *value && mem_peek(r->m->mem, *address, value, *size);
-	}
-	return false;
-}
-
-static bool is_update(struct mach_run *r)
-{
-	uint64_t pc = r->m->frame->g.guest_RIP;
-	const int both = ZYDIS_OPERAND_ACTION_READ | ZYDIS_OPERAND_ACTION_WRITE;
-	uint8_t bytes[16];
-	struct insn in;
-	size_t n = mem_fetch(r->m->mem, pc, bytes, 15);
-
-	if (!insn_decode(bytes, n, pc, &in))
-		return false;
-	for (int k = 0; k < in.i.operand_count; k++)
-		if (in.op[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
-			return (in.op[k].actions & both) == both;
-	return false;
+	*address = o.address;
+	*size = o.size;
+	*value = 0;
+	return o.size && o.size <= sizeof *value && mem_peek(r->m->mem, o.address, value, o.size);
 }
 
 bool run_split_load(struct mach_run *r, struct run_thread *t)
 {
 	struct thread_state *s = &t->s;
 	const struct path_item *it;
-	uint64_t flat;
+	struct operand_here o;
 
-	if (s->split || !is_update(r))
+	if (s->split || !operand_here(r, &o) || !o.update)
 		return false;
 	it = run_find_item(r, t, r->m->frame->g.guest_RIP, TRC_ITEM_VALUE);
-	if (!it || it->length > sizeof s->split_value || !operand_here(r, &s->split_address, &flat))
+	if (!it || it->length > sizeof s->split_value)
 		return false;
 	s->split = true;
+	s->split_address = o.address;
 	s->split_size = it->length;
 	s->split_value = 0;
 	memcpy(&s->split_value, it->value, it->length);

@@ -1,0 +1,233 @@
+/* Instructions that load and store the processor's state. */
+#include "analyzer/machine/special.h"
+
+#include "analyzer/machine/shadow_ops.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MXCSR_MASKS 0x1f80u
+#define XSAVE_LEGACY 512u
+#define XSAVE_AVX 576u
+#define X_X87 1u
+#define X_SSE 2u
+#define X_AVX 4u
+
+#define RAX_ (*special_reg(m, MACH_OFF(RAX)))
+
+static enum mach_stop refuse(struct mach *m, const char *why)
+{
+	snprintf(m->why, sizeof m->why, "%s", why);
+	return STOP_UNDECODED;
+}
+
+static uint32_t guest_mxcsr(const struct mach *m)
+{
+	return (__builtin_ia32_stmxcsr() & ~MXCSR_MASKS) | m->mxcsr_masks;
+}
+
+static enum mach_stop set_mxcsr(struct mach *m, uint32_t value)
+{
+	if ((value & MXCSR_MASKS) != MXCSR_MASKS)
+		return refuse(m, "the program unmasks floating-point exceptions");
+	if (value & 0xffff0000u)
+		return refuse(m, "reserved bits of mxcsr");
+	m->mxcsr_masks = value & MXCSR_MASKS;
+	__builtin_ia32_ldmxcsr(value | MXCSR_MASKS);
+	return STOP_NONE;
+}
+
+enum mach_stop special_ldmxcsr(struct mach *m, const struct special_insn *s)
+{
+	uint32_t value;
+
+	if (!mach_load(m, s->pc, operand_compute(m, &s->address), &value, 4))
+		return mach_access_fault(m, false);
+	return set_mxcsr(m, value);
+}
+
+enum mach_stop special_stmxcsr(struct mach *m, const struct special_insn *s)
+{
+	uint32_t value = guest_mxcsr(m);
+
+	if (!mach_store(m, s->pc, operand_compute(m, &s->address), &value, 4))
+		return mach_access_fault(m, true);
+	return STOP_NONE;
+}
+
+static void put_legacy(struct mach *m, uint8_t *area, unsigned parts)
+{
+	uint32_t mxcsr = guest_mxcsr(m), mask;
+	uint8_t host[512] __attribute__((aligned(16)));
+
+	if (parts & X_X87) {
+		memcpy(area, m->frame->fx, 24);
+		memcpy(area + 32, m->frame->fx + 32, 128);
+	}
+	if (parts & (X_SSE | X_AVX)) {
+		__asm__ volatile("fxsave64 %0" : "=m"(host));
+		memcpy(&mask, host + 28, 4);
+		memcpy(area + 24, &mxcsr, 4);
+		memcpy(area + 28, &mask, 4);
+	}
+	if (parts & X_SSE)
+		for (unsigned i = 0; i < 16; i++)
+			memcpy(area + 160 + 16 * i, mach_at(m, vec_offset(i)), 16);
+}
+
+static void get_legacy(struct mach *m, const uint8_t *area, unsigned parts, unsigned present)
+{
+	if (parts & X_X87) {
+		if (present & X_X87) {
+			memcpy(m->frame->fx, area, 24);
+			memcpy(m->frame->fx + 32, area + 32, 128);
+		} else {
+			static const uint8_t control[2] = { 0x7f, 0x03 };
+
+			memset(m->frame->fx, 0, 160);
+			memcpy(m->frame->fx, control, 2);
+		}
+	}
+	if (parts & X_SSE)
+		for (unsigned i = 0; i < 16; i++) {
+			if (present & X_SSE)
+				memcpy(mach_at(m, vec_offset(i)), area + 160 + 16 * i, 16);
+			else
+				memset(mach_at(m, vec_offset(i)), 0, 16);
+		}
+}
+
+enum mach_stop special_fxsave(struct mach *m, const struct special_insn *s)
+{
+	uint64_t at = operand_compute(m, &s->address);
+	uint8_t area[512];
+
+	if (!mach_load(m, s->pc, at, area, sizeof area))
+		return mach_access_fault(m, false);
+	put_legacy(m, area, X_X87 | X_SSE);
+	if (m->slots)
+		shadow_stage_concretize(m, s->pc, "saved state");
+	if (!mach_store(m, s->pc, at, area, sizeof area))
+		return mach_access_fault(m, true);
+	return STOP_NONE;
+}
+
+enum mach_stop special_fxrstor(struct mach *m, const struct special_insn *s)
+{
+	uint8_t area[512];
+	uint32_t mxcsr;
+
+	if (!mach_load(m, s->pc, operand_compute(m, &s->address), area, sizeof area))
+		return mach_access_fault(m, false);
+	get_legacy(m, area, X_X87 | X_SSE, X_X87 | X_SSE);
+	memcpy(&mxcsr, area + 24, 4);
+	return set_mxcsr(m, mxcsr);
+}
+
+/* Which components the processor calls in use: those that are not in their initial state. */
+static unsigned in_use(const struct mach *m)
+{
+	static const uint8_t zero[16];
+	unsigned parts = 0;
+
+	for (unsigned i = 0; i < 16; i++) {
+		if (memcmp(mach_at(m, vec_offset(i)), zero, 16))
+			parts |= X_SSE;
+		if (memcmp(mach_at(m, vec_offset(i) + 16), zero, 16))
+			parts |= X_AVX;
+	}
+	for (unsigned i = 2; i < 160; i++)
+		if (m->frame->fx[i] && (i < 24 || i >= 32))
+			parts |= X_X87;
+	return parts;
+}
+
+enum mach_stop special_xsave(struct mach *m, const struct special_insn *s)
+{
+	uint64_t at = operand_compute(m, &s->address);
+	unsigned parts = (unsigned)RAX_ & 7, write = parts;
+	uint8_t area[XSAVE_AVX + 256];
+	uint64_t header[8];
+
+	if (at % 64) {
+		m->fault = (struct mach_fault){ SIGSEGV, SI_KERNEL, 0 };
+		return STOP_FAULT;
+	}
+	if (!mach_load(m, s->pc, at, area, parts & X_AVX ? sizeof area : XSAVE_AVX))
+		return mach_access_fault(m, false);
+	memcpy(header, area + XSAVE_LEGACY, sizeof header);
+	if (s->how) { /* xsavec */
+		write = parts & (in_use(m) | (guest_mxcsr(m) != MXCSR_MASKS ? X_SSE : 0));
+		memset(header, 0, sizeof header);
+		header[0] = write;
+		header[1] = 1ull << 63 | parts;
+	} else {
+		header[0] = (header[0] & ~(uint64_t)parts) | (parts & in_use(m));
+	}
+	put_legacy(m, area, write);
+	if (m->slots)
+		shadow_stage_concretize(m, s->pc, "saved state");
+	memcpy(area + XSAVE_LEGACY, header, sizeof header);
+	if (write & X_AVX)
+		for (unsigned i = 0; i < 16; i++)
+			memcpy(area + XSAVE_AVX + 16 * i, mach_at(m, vec_offset(i) + 16), 16);
+	if (!mach_store(m, s->pc, at, area, write & X_AVX ? sizeof area : XSAVE_AVX))
+		return mach_access_fault(m, true);
+	return STOP_NONE;
+}
+
+enum mach_stop special_xrstor(struct mach *m, const struct special_insn *s)
+{
+	uint64_t at = operand_compute(m, &s->address);
+	unsigned parts = (unsigned)RAX_ & 7, present;
+	uint8_t area[XSAVE_AVX + 256];
+	uint64_t bv, compact;
+	uint32_t mxcsr = MXCSR_MASKS;
+
+	memset(area, 0, sizeof area);
+	if (!mach_load(m, s->pc, at, area, XSAVE_AVX))
+		return mach_access_fault(m, false);
+	memcpy(&bv, area + XSAVE_LEGACY, 8);
+	memcpy(&compact, area + XSAVE_LEGACY + 8, 8);
+	present = (unsigned)bv & 7;
+	if ((parts & present & X_AVX) && !mach_load(m, s->pc, at + XSAVE_AVX, area + XSAVE_AVX, 256))
+		return mach_access_fault(m, false);
+	get_legacy(m, area, parts, present);
+	if (parts & X_AVX)
+		for (unsigned i = 0; i < 16; i++) {
+			if (present & X_AVX)
+				memcpy(mach_at(m, vec_offset(i) + 16), area + XSAVE_AVX + 16 * i, 16);
+			else
+				memset(mach_at(m, vec_offset(i) + 16), 0, 16);
+		}
+	if (!(parts & (X_SSE | X_AVX)))
+		return STOP_NONE;
+	/* The compacted form has no mxcsr without the SSE component: it is reset. */
+	if (!(compact >> 63) || (present & X_SSE))
+		memcpy(&mxcsr, area + 24, 4);
+	return set_mxcsr(m, mxcsr);
+}
+
+enum mach_stop special_vzero(struct mach *m, const struct special_insn *s)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned keep = s->how ? 0 : 16;
+
+		memset(mach_at(m, vec_offset(i) + keep), 0, 32 - keep);
+		if (m->shadow)
+			shadow_forget(m, vec_offset(i) + keep, 32 - keep);
+	}
+	return STOP_NONE;
+}
+
+enum mach_stop special_segment_base(struct mach *m, const struct special_insn *s)
+{
+	uint64_t *base = special_reg(m, s->how & 1 ? MACH_OFF(GS_CONST) : MACH_OFF(FS_CONST));
+
+	if (s->how & 2) /* write */
+		*base = s->wide ? *special_reg(m, s->reg) : (uint32_t)*special_reg(m, s->reg);
+	else
+		*special_reg(m, s->reg) = s->wide ? *base : (uint32_t)*base;
+	return STOP_NONE;
+}
