@@ -244,7 +244,7 @@ void run_file_map(struct mach_run *r, uint64_t start, uint64_t end, uint64_t off
 void run_files_free(struct mach_run *r);
 void run_born(struct mach_run *r, struct run_thread *t); /* registers of its first moment */
 
-/* thread.c: one thread, up to its next action */
+/* thread_state.c, thread_stops.c, thread.c: one thread, up to its next action */
 void run_switch(struct mach_run *r, uint32_t thread);
 /* Leaves the frame: all registers are in the threads. */
 void run_settle(struct mach_run *r);

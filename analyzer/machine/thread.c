@@ -1,165 +1,15 @@
 /*
- * One thread along its recorded path, up to its next action: the branch hook
- * compares, stops are matched with the records they belong to.
+ * One thread along its recorded path: the branch hook compares, items and marks
+ * are found where they stand.
  */
-#include "analyzer/machine/follow.h"
+#include "analyzer/machine/thread.h"
 
 #include "analyzer/machine/code.h"
 
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-
-/* ---- words ---- */
-
-static char *format(const char *fmt, va_list ap)
-{
-	char *s = NULL;
-
-	if (vasprintf(&s, fmt, ap) < 0)
-		s = NULL;
-	return s;
-}
-
-void run_say(struct mach_run *r, const char *fmt, ...)
-{
-	va_list ap;
-
-	free(r->why);
-	va_start(ap, fmt);
-	r->why = format(fmt, ap);
-	va_end(ap);
-}
-
-enum action run_mismatch(struct mach_run *r, uint64_t pc, const char *fmt, ...)
-{
-	va_list ap;
-
-	free(r->why);
-	va_start(ap, fmt);
-	r->why = format(fmt, ap);
-	va_end(ap);
-	r->mismatch_pc = pc;
-	r->mismatch_load = false;
-	return ACT_MISMATCH;
-}
-
-/* ---- switching ---- */
-
-void run_settle(struct mach_run *r)
-{
-	struct run_thread *t;
-
-	if (r->current == NO_THREAD)
-		return;
-	t = &r->threads[r->current];
-	mach_cpu_store(r->m, &t->s.cpu);
-	if (r->m->shadow && t->shadow)
-		shadow_cpu_store(r->m->shadow, t->shadow);
-	r->current = NO_THREAD;
-}
-
-void run_switch(struct mach_run *r, uint32_t thread)
-{
-	struct run_thread *t = &r->threads[thread];
-
-	if (r->current == thread)
-		return;
-	run_settle(r);
-	mach_cpu_load(r->m, &t->s.cpu);
-	if (r->m->shadow) {
-		if (!t->shadow)
-			t->shadow = shadow_cpu_new();
-		shadow_cpu_load(r->m->shadow, t->shadow);
-	}
-	r->current = thread;
-}
-
-/* ---- records ---- */
-
-const struct trc_rec *run_head(struct run_thread *t)
-{
-	return t->s.rec < t->recs.n ? t->recs.v[t->s.rec] : NULL;
-}
-
-static uint64_t record_time(const struct trc_rec *rec)
-{
-	switch (rec->type) {
-	case TRC_SYNC:
-	case TRC_ENTER:
-	case TRC_LEAVE:
-	case TRC_SIGNAL:
-	case TRC_TIME:
-	case TRC_NATIVE:
-	case TRC_THREAD_EXIT:
-		return ((const struct trc_time *)rec)->tsc; /* all have it behind the head */
-	default:
-		return 0;
-	}
-}
-
-#define RATE_SHIFT 8
-#define RATE_MIN_INSNS 2000 /* shorter segments say little about the speed */
-
-/* The thread's clock is right at this instruction. */
-void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc)
-{
-	struct thread_state *s = &t->s;
-	uint64_t n = insns - s->clock_insn;
-
-	if (s->clock_tsc && tsc > s->clock_tsc && n > RATE_MIN_INSNS) {
-		uint64_t rate = ((tsc - s->clock_tsc) << RATE_SHIFT) / n;
-
-		if (rate < 64)
-			rate = 64;
-		if (rate > 64 << RATE_SHIFT)
-			rate = 64 << RATE_SHIFT;
-		s->clock_rate = (uint32_t)((s->clock_rate + rate) / 2);
-	}
-	s->clock_tsc = tsc;
-	s->clock_insn = insns;
-}
-
-uint64_t run_head_time(const struct run_thread *t)
-{
-	for (size_t i = t->s.rec; i < t->recs.n; i++) {
-		uint64_t tsc = record_time(t->recs.v[i]);
-
-		if (tsc)
-			return tsc;
-	}
-	return UINT64_MAX;
-}
-
-/* Nothing but marks is left. */
-bool run_ended(const struct run_thread *t)
-{
-	for (size_t i = t->s.rec; i < t->recs.n; i++)
-		switch (t->recs.v[i]->type) {
-		case TRC_TIME:
-		case TRC_REGS:
-		case TRC_GENERATION:
-			break;
-		default:
-			return false;
-		}
-	return true;
-}
-
-/* The path is where the recorded failure was, and it was not inside a fragment. */
-bool run_failure_near(const struct mach_run *r, const struct run_thread *t)
-{
-	const struct trc_failure *f = r->t->failure;
-
-	return f && f->thread == t->index && f->signal && f->path_pos == t->s.cursor.pos &&
-	       !t->s.in_step && run_ended(t);
-}
 
 /* Records that only mark a position on the path and are behind us. */
-static void pass_marks(struct run_thread *t)
+void run_pass_marks(struct run_thread *t)
 {
 	for (;;) {
 		const struct trc_rec *rec = run_head(t);
@@ -193,7 +43,7 @@ static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 	bool done, cut = false;
 	err_t e;
 
-	pass_marks(t);
+	run_pass_marks(t);
 	/* A fault in the fragment that comes next; a chunk may have ended in it, too. */
 	size_t i = t->s.rec;
 	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
@@ -208,7 +58,7 @@ static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 		return PATH_BAD;
 	}
 	if (cut)
-		pass_marks(t);
+		run_pass_marks(t);
 	t->s.in_step = !done;
 	t->s.side = t->s.item = 0;
 	return done ? PATH_OVER : PATH_THERE;
@@ -258,7 +108,7 @@ static enum path_state approach(struct mach_run *r, struct run_thread *t)
 	}
 }
 
-static bool wants_stop(struct run_thread *t)
+bool run_wants_stop(struct run_thread *t)
 {
 	const struct trc_rec *rec = run_head(t);
 
@@ -275,8 +125,8 @@ static bool wants_stop(struct run_thread *t)
 static void step_done(struct mach_run *r, struct run_thread *t)
 {
 	t->s.in_step = false;
-	pass_marks(t);
-	if (wants_stop(t) || run_failure_near(r, t))
+	run_pass_marks(t);
+	if (run_wants_stop(t) || run_failure_near(r, t))
 		r->m->stop_asked = true;
 }
 
@@ -368,7 +218,7 @@ static bool branch_indirect(struct mach_run *r, struct run_thread *t, const stru
 	return true;
 }
 
-static bool on_branch(void *arg, struct mach *m, const struct mach_block *b, int taken,
+bool run_on_branch(void *arg, struct mach *m, const struct mach_block *b, int taken,
 		      uint64_t next)
 {
 	struct mach_run *r = arg;
@@ -394,10 +244,10 @@ static bool on_branch(void *arg, struct mach *m, const struct mach_block *b, int
 	return branch_indirect(r, t, b, next);
 }
 
-/* ---- stops ---- */
+/* ---- ends of fragments, items ---- */
 
 /* The path agrees that this kind of fragment ends at pc. */
-static enum action match_end(struct mach_run *r, struct run_thread *t, enum trc_frag_kind kind,
+enum action run_match_end(struct mach_run *r, struct run_thread *t, enum trc_frag_kind kind,
 			     uint64_t pc, const char *what)
 {
 	switch (approach(r, t)) {
@@ -416,102 +266,7 @@ static enum action match_end(struct mach_run *r, struct run_thread *t, enum trc_
 	if (t->step.exit == PATH_CUT)
 		return ACT_END;
 	t->s.in_step = false;
-	pass_marks(t);
-	return ACT_RUN;
-}
-
-static void set_reg(struct mach_run *r, unsigned x86, uint64_t value)
-{
-	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
-	shadow_forget(r->m, gpr_offset(x86), 8);
-}
-
-enum action run_nondet(struct mach_run *r, struct run_thread *t)
-{
-	uint64_t pc = r->m->frame->g.guest_RIP;
-	enum action a = r->free ? ACT_RUN :
-				  match_end(r, t, TRC_FRAG_NONDET, pc, "a non-deterministic instruction");
-	const struct trc_nondet *n;
-	const struct path_frag *f;
-
-	if (a != ACT_RUN)
-		return a;
-	n = (const void *)run_head(t);
-	if (!n || n->rec.type != TRC_NONDET)
-		return n ? run_mismatch(r, pc, "a non-deterministic instruction that was not recorded") :
-			   ACT_END;
-	if (n->pc != pc)
-		return run_mismatch(r, pc, "a non-deterministic instruction, recorded at 0x%" PRIx64,
-				    n->pc);
-	f = t->step.frag;
-	t->s.rec++;
-	r->res.nondet++;
-	if (n->reg < 16) {
-		set_reg(r, n->reg, n->dest);
-		if (n->rec.flags != TRC_RDPID)
-			mach_set_rflags(&r->m->frame->g, n->rflags);
-	} else {
-		set_reg(r, 0, n->rax);
-		set_reg(r, 3, n->rbx);
-		set_reg(r, 1, n->rcx);
-		set_reg(r, 2, n->rdx);
-	}
-	r->m->insns++;
-	if (r->free) {
-		uint8_t bytes[16];
-		struct insn in;
-		size_t got = mem_fetch(r->m->mem, pc, bytes, 15);
-
-		if (!insn_decode(bytes, got, pc, &in))
-			return run_mismatch(r, pc, "cannot decode it");
-		r->m->frame->g.guest_RIP = pc + in.i.length;
-		return ACT_RUN;
-	}
-	r->m->frame->g.guest_RIP = f->rec->next;
-	return ACT_RUN;
-}
-
-static bool is_sync_failure(const struct mach_run *r, const struct run_thread *t,
-			    const struct trc_sync *s)
-{
-	const struct trc_failure *f = r->t->failure;
-	unsigned op = TRC_SYNC_OP(s->rec.flags);
-
-	if (!f || f->thread != t->index)
-		return false;
-	return (f->rec.flags == TRC_FAIL_ASSERT && op == TRC_OP_ASSERT) ||
-	       (f->rec.flags == TRC_FAIL_USER && op == TRC_OP_USER_FAIL);
-}
-
-/* The recorder's primitive: (op | at, object, site, result, thread, value) -> result */
-static enum action at_event(struct mach_run *r, struct run_thread *t)
-{
-	VexGuestAMD64State *g = &r->m->frame->g;
-	unsigned op_at = (uint32_t)g->guest_RDI;
-	const struct trc_sync *s;
-	enum action a = ACT_RUN;
-
-	if (!r->free)
-		a = match_end(r, t, TRC_FRAG_EVENT, r->m->event_pc, "a recorded operation");
-	if (a != ACT_RUN)
-		return a;
-	if (t->step.frag && path_frag_kind(t->step.frag) == TRC_FRAG_EVENT)
-		r->m->event_end = t->step.frag->rec->next;
-	if (!r->m->event_end)
-		return run_mismatch(r, r->m->event_pc, "where the record primitive returns is not known");
-	exec_event(r, t->index, op_at, g->guest_RDX);
-	s = (const void *)run_head(t);
-	if (s && s->rec.type == TRC_SYNC && s->rec.flags == op_at && s->site == g->guest_RDX) {
-		if (r->hooks && r->hooks->sync && r->time >= r->hooks_from)
-			r->hooks->sync(r->hooks->arg, t->index, s);
-		if (is_sync_failure(r, t, s))
-			return ACT_FAILURE;
-		run_clock(t, r->m->insns, s->tsc);
-		t->s.rec++;
-	}
-	set_reg(r, 0, g->guest_RCX);
-	g->guest_RIP = r->m->event_end;
-	r->m->insns++;
+	run_pass_marks(t);
 	return ACT_RUN;
 }
 
@@ -541,7 +296,7 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 	unsigned ahead = 0;
 
 	if (f && falls_on(t))
-		pass_marks(t);
+		run_pass_marks(t);
 	if (f && !falls_on(t) && t->s.side)
 		return NULL; /* items stand before the branches */
 	for (; ahead < 64; ahead++) {
@@ -578,141 +333,8 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 	return NULL;
 }
 
-static enum action at_syscall(struct mach_run *r, struct run_thread *t)
-{
-	uint64_t pc = r->m->frame->g.guest_RIP;
-	enum action a = r->free ? ACT_RUN : match_end(r, t, TRC_FRAG_SYSCALL, pc, "a system call");
-
-	if (a != ACT_RUN)
-		return a;
-	while (run_head(t) && run_head(t)->type == TRC_REGS)
-		t->s.rec++;
-	pass_marks(t);
-	if (!run_head(t))
-		return ACT_END;
-	if (run_head(t)->type != TRC_ENTER)
-		return run_mismatch(r, pc, "a system call that was not recorded");
-	return ACT_ENTER;
-}
-
-static bool is_failure_fault(const struct mach_run *r, const struct run_thread *t)
-{
-	const struct trc_failure *f = r->t->failure;
-
-	return f && f->thread == t->index && f->signal == r->m->fault.signal && run_ended(t);
-}
-
-static enum action at_fault(struct mach_run *r, struct run_thread *t)
-{
-	uint64_t pc = r->m->frame->g.guest_RIP;
-	const struct trc_signal *s = (const void *)run_head(t);
-	uint64_t shown = r->m->fault.signal == 5 ? pc + 1 : pc; /* int3: behind it */
-
-	if (r->missing) {
-		r->stop_end = MACH_END_UNDECODED;
-		run_say(r, "%s is needed and was not found, or is another build than the recorded one",
-			r->missing);
-		return ACT_STOPPED;
-	}
-	if (s && s->rec.type == TRC_SIGNAL && s->rec.flags == (unsigned)r->m->fault.signal &&
-	    s->interrupted_pc == shown)
-		return ACT_SIGNAL;
-	if (is_failure_fault(r, t))
-		return ACT_FAILURE;
-	return run_mismatch(r, pc, "signal %d (address 0x%" PRIx64 ") that was not recorded",
-			    r->m->fault.signal, r->m->fault.address);
-}
-
-static bool is_fault(const struct trc_failure *f)
-{
-	/* Sent by kill() and kin, a signal strikes anywhere: its code is not positive. */
-	return f->rec.flags == TRC_FAIL_SIGNAL && f->code > 0 &&
-	       (f->signal == SIGSEGV || f->signal == SIGFPE || f->signal == SIGILL);
-}
-
-/* Its record ends in a fault that has not happened here. */
-bool run_fault_missed(const struct mach_run *r, const struct run_thread *t)
-{
-	const struct trc_failure *f = r->t->failure;
-
-	return f && is_fault(f) && f->thread == t->index && t->s.action == ACT_END;
-}
-
-/* The fragment at hand goes round a loop: it may come by again without leaving a byte. */
-static bool goes_round(const struct mach_run *r, const struct run_thread *t)
-{
-	const struct path_cursor *c = &t->s.cursor;
-	const struct path_frag *f = c->named ? c->named :
-					       path_frag_at(r->frags, c->pc, c->generation);
-
-	for (int i = 0; i < 64 && f && !f->rec->nsides &&
-			path_frag_kind(f) == TRC_FRAG_DIRECT; i++)
-		f = path_frag_at(r->frags, f->rec->next, c->generation);
-	return f && f->rec->passed_taken;
-}
-
-/*
- * The thread stands where it failed. A fault counts only when it happens here,
- * too: an address that came from a racing read may still be a good one.
- */
-static enum action at_failure(struct mach_run *r, struct run_thread *t)
-{
-	struct mach *m = r->m;
-	uint64_t pc = m->frame->g.guest_RIP;
-	bool breaking = m->breaking;
-
-	if (!is_fault(r->t->failure))
-		return ACT_FAILURE;
-	m->breaking = false;
-	m->insn_limit = m->insns + 1;
-	enum mach_stop stop = mach_engine_run(m);
-	m->breaking = breaking;
-	if (stop == STOP_FAULT)
-		return at_fault(r, t);
-	if (stop == STOP_LIMIT && goes_round(r, t))
-		return ACT_RUN;
-	return run_mismatch(r, pc, MISSED_FAULT, r->t->failure->signal);
-}
-
-/* Between blocks: a signal is due at its pc, or the record ends. */
-static enum action at_boundary(struct mach_run *r, struct run_thread *t)
-{
-	const struct trc_rec *rec = run_head(t);
-
-	if (rec && rec->type == TRC_SIGNAL && wants_stop(t)) {
-		const struct trc_signal *s = (const void *)rec;
-		uint64_t pc = r->m->frame->g.guest_RIP;
-
-		if (pc == s->interrupted_pc || t->s.call_pc == s->interrupted_pc)
-			return ACT_SIGNAL;
-	}
-	if (run_failure_near(r, t) && r->m->frame->g.guest_RIP == r->t->failure->regs[TRC_RIP])
-		return at_failure(r, t);
-	if (rec && rec->type == TRC_NATIVE && wants_stop(t)) {
-		r->stop_end = MACH_END_NATIVE;
-		run_say(r, "the thread went on untranslated: %.*s",
-			(int)((const struct trc_native *)rec)->text_len,
-			((const struct trc_native *)rec)->text);
-		return ACT_STOPPED;
-	}
-	return ACT_RUN;
-}
-
-/* A signal or the failure waits behind fragments that leave no byte: step to it. */
-static bool signal_is_near(const struct mach_run *r, struct run_thread *t)
-{
-	const struct trc_rec *rec = run_head(t);
-
-	if (run_failure_near(r, t))
-		return true;
-	return rec && rec->type == TRC_SIGNAL && !t->s.in_step && wants_stop(t);
-}
-
-static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
-			      bool granted);
-
 /* The thread's record ends before what this instruction would have left in it. */
-static bool is_cut_here(const struct mach_run *r, struct run_thread *t)
+bool run_is_cut_here(const struct mach_run *r, struct run_thread *t)
 {
 	const struct path_step *s = &t->step;
 	uint64_t pc = r->m->frame->g.guest_RIP;
@@ -726,164 +348,4 @@ static bool is_cut_here(const struct mach_run *r, struct run_thread *t)
 	    s->nitems >= s->frag->rec->nitems || run_head(t))
 		return false;
 	return trc_fragment_items(s->frag->rec)[s->nitems].pc == pc;
-}
-
-/*
- * The thread stands at an instruction with items, or at a load that is forced.
- * Executes it; a wrong load, too: only then is it known as the read that went wrong.
- */
-static enum action at_item(struct mach_run *r, struct run_thread *t, bool granted)
-{
-	struct mach *m = r->m;
-	uint64_t pc = m->frame->g.guest_RIP;
-	bool breaking = m->breaking, forced, good, split;
-	struct load_force *f = run_next_force(r, t->index);
-	enum mach_stop stop;
-
-	if (!granted && !r->hooks && run_has_ticket(r, t))
-		return ACT_TICKET;
-	if (!r->hooks && is_cut_here(r, t))
-		return ACT_END;
-	if (granted && run_split_load(r, t) && run_has_ticket(r, t))
-		return ACT_TICKET; /* the second half has its own */
-	split = t->s.split;
-	if (split) {
-		run_split_store(r, t);
-		f = run_next_force(r, t->index);
-	}
-	forced = f && f->load.insn == m->insns && run_force_begin(r, f);
-	good = r->hooks || split || run_value_agrees(r, t);
-	m->breaking = false;
-	m->insn_limit = m->insns + 1;
-	stop = mach_engine_run(m);
-	m->breaking = breaking;
-	if (forced)
-		run_force_end(r, f);
-	if (stop != STOP_LIMIT)
-		return after_stop(r, t, stop, false);
-	if (good)
-		return ACT_RUN;
-	run_mismatch(r, pc, "the load saw another value");
-	r->mismatch_load = true;
-	return ACT_MISMATCH;
-}
-
-static bool is_until(const struct mach_run *r, const struct run_thread *t)
-{
-	return r->o.until_pc && r->o.until_thread == t->index && !r->looking_ahead && !r->hooks &&
-	       r->m->frame->g.guest_RIP == r->o.until_pc;
-}
-
-static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
-			      bool granted)
-{
-	switch (stop) {
-	case STOP_SYSCALL:
-		return at_syscall(r, t);
-	case STOP_NONDET:
-		return run_nondet(r, t);
-	case STOP_EVENT:
-		return at_event(r, t);
-	case STOP_FAULT:
-		return at_fault(r, t);
-	case STOP_UNDECODED: {
-		char *place = run_place(r, r->m->frame->g.guest_RIP);
-
-		r->stop_end = MACH_END_UNDECODED;
-		run_say(r, "%s: %s", place, r->m->why);
-		free(place);
-		return ACT_STOPPED;
-	}
-	case STOP_BREAK:
-		if (is_until(r, t)) {
-			r->until_pc_reached = true;
-			r->asked_to_stop = true;
-			return ACT_RUN;
-		}
-		return at_item(r, t, granted);
-	case STOP_BRANCH:
-		return t->s.action; /* set by the hook */
-	default:
-		return at_boundary(r, t);
-	}
-}
-
-bool run_progress(struct mach_run *r)
-{
-	double part = -1;
-
-	if (r->worked < r->next_progress)
-		return false;
-	r->next_progress = r->worked + 4000000;
-	if (r->seqs.n)
-		part = (double)r->seq / (double)r->seqs.n;
-	if (r->o.progress && r->o.progress(r->o.progress_arg, r->time, part))
-		r->asked_to_stop = true;
-	return run_out_of_time(r);
-}
-
-/* How far the engine may go at once: not past a forced load. */
-static uint64_t piece(struct mach_run *r, struct run_thread *t, uint64_t limit)
-{
-	const struct load_force *f = r->free ? NULL : run_next_force(r, t->index);
-	uint64_t now = r->m->insns;
-
-	if (f && f->load.insn < limit)
-		limit = f->load.insn;
-	/* So that progress is shown and can stop the work. */
-	return limit - now > 20000000 ? now + 20000000 : limit;
-}
-
-enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t limit, bool granted)
-{
-	struct mach *m = r->m;
-	enum action a = ACT_RUN;
-
-	run_switch(r, t->index);
-	m->branch = on_branch;
-	m->branch_arg = r;
-	m->breaking = run_items_on(r);
-	if (!r->free) {
-		m->break_pcs = r->item_pcs.v;
-		m->nbreak_pcs = r->item_pcs.n;
-	}
-	while (a == ACT_RUN) {
-		uint64_t before = m->insns;
-		uint64_t stop_at;
-		enum mach_stop stop;
-
-		if (!r->free && signal_is_near(r, t)) {
-			a = at_boundary(r, t);
-			r->time += m->insns - before;
-			if (a != ACT_RUN)
-				break;
-			stop_at = before + 1 < limit ? before + 1 : limit;
-		} else {
-			stop_at = limit;
-		}
-		stop_at = piece(r, t, stop_at);
-		m->insn_limit = stop_at;
-		t->s.action = ACT_RUN;
-		r->stretch = before;
-		stop = stop_at == before && before < limit ? STOP_BREAK : mach_engine_run(m);
-		/* These stand before an instruction that is executed here, not there. */
-		if (m->insns >= limit && (stop == STOP_BREAK || stop == STOP_EVENT || stop == STOP_NONDET)) {
-			r->time += m->insns - before;
-			break;
-		}
-		a = after_stop(r, t, stop, granted);
-		granted = false;
-		r->time += m->insns - before;
-		r->worked += m->insns - before;
-		if (a == ACT_RUN && m->insns >= limit)
-			break;
-		if (a == ACT_RUN && (stop == STOP_HOOK || stop == STOP_EVENT) && r->nthreads > 1 &&
-		    !r->free)
-			break; /* a timestamp: others may be due */
-		if (r->asked_to_stop)
-			break;
-		if (run_progress(r))
-			break;
-	}
-	return t->s.action = a;
 }

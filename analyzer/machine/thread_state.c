@@ -1,0 +1,150 @@
+/* What a thread of the run is apart from its path: registers, records, its clock; and words about it. */
+#include "analyzer/machine/follow.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- words ---- */
+
+static char *format(const char *fmt, va_list ap)
+{
+	char *s = NULL;
+
+	if (vasprintf(&s, fmt, ap) < 0)
+		s = NULL;
+	return s;
+}
+
+void run_say(struct mach_run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	free(r->why);
+	va_start(ap, fmt);
+	r->why = format(fmt, ap);
+	va_end(ap);
+}
+
+enum action run_mismatch(struct mach_run *r, uint64_t pc, const char *fmt, ...)
+{
+	va_list ap;
+
+	free(r->why);
+	va_start(ap, fmt);
+	r->why = format(fmt, ap);
+	va_end(ap);
+	r->mismatch_pc = pc;
+	r->mismatch_load = false;
+	return ACT_MISMATCH;
+}
+
+/* ---- switching ---- */
+
+void run_settle(struct mach_run *r)
+{
+	struct run_thread *t;
+
+	if (r->current == NO_THREAD)
+		return;
+	t = &r->threads[r->current];
+	mach_cpu_store(r->m, &t->s.cpu);
+	if (r->m->shadow && t->shadow)
+		shadow_cpu_store(r->m->shadow, t->shadow);
+	r->current = NO_THREAD;
+}
+
+void run_switch(struct mach_run *r, uint32_t thread)
+{
+	struct run_thread *t = &r->threads[thread];
+
+	if (r->current == thread)
+		return;
+	run_settle(r);
+	mach_cpu_load(r->m, &t->s.cpu);
+	if (r->m->shadow) {
+		if (!t->shadow)
+			t->shadow = shadow_cpu_new();
+		shadow_cpu_load(r->m->shadow, t->shadow);
+	}
+	r->current = thread;
+}
+
+/* ---- records ---- */
+
+const struct trc_rec *run_head(struct run_thread *t)
+{
+	return t->s.rec < t->recs.n ? t->recs.v[t->s.rec] : NULL;
+}
+
+static uint64_t record_time(const struct trc_rec *rec)
+{
+	switch (rec->type) {
+	case TRC_SYNC:
+	case TRC_ENTER:
+	case TRC_LEAVE:
+	case TRC_SIGNAL:
+	case TRC_TIME:
+	case TRC_NATIVE:
+	case TRC_THREAD_EXIT:
+		return ((const struct trc_time *)rec)->tsc; /* all have it behind the head */
+	default:
+		return 0;
+	}
+}
+
+#define RATE_SHIFT 8
+#define RATE_MIN_INSNS 2000 /* shorter segments say little about the speed */
+
+/* The thread's clock is right at this instruction. */
+void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc)
+{
+	struct thread_state *s = &t->s;
+	uint64_t n = insns - s->clock_insn;
+
+	if (s->clock_tsc && tsc > s->clock_tsc && n > RATE_MIN_INSNS) {
+		uint64_t rate = ((tsc - s->clock_tsc) << RATE_SHIFT) / n;
+
+		if (rate < 64)
+			rate = 64;
+		if (rate > 64 << RATE_SHIFT)
+			rate = 64 << RATE_SHIFT;
+		s->clock_rate = (uint32_t)((s->clock_rate + rate) / 2);
+	}
+	s->clock_tsc = tsc;
+	s->clock_insn = insns;
+}
+
+uint64_t run_head_time(const struct run_thread *t)
+{
+	for (size_t i = t->s.rec; i < t->recs.n; i++) {
+		uint64_t tsc = record_time(t->recs.v[i]);
+
+		if (tsc)
+			return tsc;
+	}
+	return UINT64_MAX;
+}
+
+/* Nothing but marks is left. */
+bool run_ended(const struct run_thread *t)
+{
+	for (size_t i = t->s.rec; i < t->recs.n; i++)
+		switch (t->recs.v[i]->type) {
+		case TRC_TIME:
+		case TRC_REGS:
+		case TRC_GENERATION:
+			break;
+		default:
+			return false;
+		}
+	return true;
+}
+
+/* The path is where the recorded failure was, and it was not inside a fragment. */
+bool run_failure_near(const struct mach_run *r, const struct run_thread *t)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return f && f->thread == t->index && f->signal && f->path_pos == t->s.cursor.pos &&
+	       !t->s.in_step && run_ended(t);
+}

@@ -1,0 +1,397 @@
+/*
+ * A thread up to its next action: where the engine stops, that is matched with
+ * the record it belongs to.
+ */
+#include "analyzer/machine/thread.h"
+
+#include "analyzer/machine/code.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+static void set_reg(struct mach_run *r, unsigned x86, uint64_t value)
+{
+	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
+	shadow_forget(r->m, gpr_offset(x86), 8);
+}
+
+enum action run_nondet(struct mach_run *r, struct run_thread *t)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
+	enum action a = r->free ? ACT_RUN :
+				  run_match_end(r, t, TRC_FRAG_NONDET, pc, "a non-deterministic instruction");
+	const struct trc_nondet *n;
+	const struct path_frag *f;
+
+	if (a != ACT_RUN)
+		return a;
+	n = (const void *)run_head(t);
+	if (!n || n->rec.type != TRC_NONDET)
+		return n ? run_mismatch(r, pc, "a non-deterministic instruction that was not recorded") :
+			   ACT_END;
+	if (n->pc != pc)
+		return run_mismatch(r, pc, "a non-deterministic instruction, recorded at 0x%" PRIx64,
+				    n->pc);
+	f = t->step.frag;
+	t->s.rec++;
+	r->res.nondet++;
+	if (n->reg < 16) {
+		set_reg(r, n->reg, n->dest);
+		if (n->rec.flags != TRC_RDPID)
+			mach_set_rflags(&r->m->frame->g, n->rflags);
+	} else {
+		set_reg(r, 0, n->rax);
+		set_reg(r, 3, n->rbx);
+		set_reg(r, 1, n->rcx);
+		set_reg(r, 2, n->rdx);
+	}
+	r->m->insns++;
+	if (r->free) {
+		struct insn in;
+
+		if (!run_insn_at(r, pc, &in))
+			return run_mismatch(r, pc, "cannot decode it");
+		r->m->frame->g.guest_RIP = pc + in.i.length;
+		return ACT_RUN;
+	}
+	r->m->frame->g.guest_RIP = f->rec->next;
+	return ACT_RUN;
+}
+
+static bool is_sync_failure(const struct mach_run *r, const struct run_thread *t,
+			    const struct trc_sync *s)
+{
+	const struct trc_failure *f = r->t->failure;
+	unsigned op = TRC_SYNC_OP(s->rec.flags);
+
+	if (!f || f->thread != t->index)
+		return false;
+	return (f->rec.flags == TRC_FAIL_ASSERT && op == TRC_OP_ASSERT) ||
+	       (f->rec.flags == TRC_FAIL_USER && op == TRC_OP_USER_FAIL);
+}
+
+/* The recorder's primitive: (op | at, object, site, result, thread, value) -> result */
+static enum action at_event(struct mach_run *r, struct run_thread *t)
+{
+	VexGuestAMD64State *g = &r->m->frame->g;
+	unsigned op_at = (uint32_t)g->guest_RDI;
+	const struct trc_sync *s;
+	enum action a = ACT_RUN;
+
+	if (!r->free)
+		a = run_match_end(r, t, TRC_FRAG_EVENT, r->m->event_pc, "a recorded operation");
+	if (a != ACT_RUN)
+		return a;
+	if (t->step.frag && path_frag_kind(t->step.frag) == TRC_FRAG_EVENT)
+		r->m->event_end = t->step.frag->rec->next;
+	if (!r->m->event_end)
+		return run_mismatch(r, r->m->event_pc, "where the record primitive returns is not known");
+	exec_event(r, t->index, op_at, g->guest_RDX);
+	s = (const void *)run_head(t);
+	if (s && s->rec.type == TRC_SYNC && s->rec.flags == op_at && s->site == g->guest_RDX) {
+		if (r->hooks && r->hooks->sync && r->time >= r->hooks_from)
+			r->hooks->sync(r->hooks->arg, t->index, s);
+		if (is_sync_failure(r, t, s))
+			return ACT_FAILURE;
+		run_clock(t, r->m->insns, s->tsc);
+		t->s.rec++;
+	}
+	set_reg(r, 0, g->guest_RCX);
+	g->guest_RIP = r->m->event_end;
+	r->m->insns++;
+	return ACT_RUN;
+}
+
+static enum action at_syscall(struct mach_run *r, struct run_thread *t)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
+	enum action a = r->free ? ACT_RUN : run_match_end(r, t, TRC_FRAG_SYSCALL, pc, "a system call");
+
+	if (a != ACT_RUN)
+		return a;
+	while (run_head(t) && run_head(t)->type == TRC_REGS)
+		t->s.rec++;
+	run_pass_marks(t);
+	if (!run_head(t))
+		return ACT_END;
+	if (run_head(t)->type != TRC_ENTER)
+		return run_mismatch(r, pc, "a system call that was not recorded");
+	return ACT_ENTER;
+}
+
+static bool is_failure_fault(const struct mach_run *r, const struct run_thread *t)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return f && f->thread == t->index && f->signal == r->m->fault.signal && run_ended(t);
+}
+
+static enum action at_fault(struct mach_run *r, struct run_thread *t)
+{
+	uint64_t pc = r->m->frame->g.guest_RIP;
+	const struct trc_signal *s = (const void *)run_head(t);
+	uint64_t shown = r->m->fault.signal == 5 ? pc + 1 : pc; /* int3: behind it */
+
+	if (r->missing) {
+		r->stop_end = MACH_END_UNDECODED;
+		run_say(r, "%s is needed and was not found, or is another build than the recorded one",
+			r->missing);
+		return ACT_STOPPED;
+	}
+	if (s && s->rec.type == TRC_SIGNAL && s->rec.flags == (unsigned)r->m->fault.signal &&
+	    s->interrupted_pc == shown)
+		return ACT_SIGNAL;
+	if (is_failure_fault(r, t))
+		return ACT_FAILURE;
+	return run_mismatch(r, pc, "signal %d (address 0x%" PRIx64 ") that was not recorded",
+			    r->m->fault.signal, r->m->fault.address);
+}
+
+static bool is_fault(const struct trc_failure *f)
+{
+	/* Sent by kill() and kin, a signal strikes anywhere: its code is not positive. */
+	return f->rec.flags == TRC_FAIL_SIGNAL && f->code > 0 &&
+	       (f->signal == SIGSEGV || f->signal == SIGFPE || f->signal == SIGILL);
+}
+
+/* Its record ends in a fault that has not happened here. */
+bool run_fault_missed(const struct mach_run *r, const struct run_thread *t)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return f && is_fault(f) && f->thread == t->index && t->s.action == ACT_END;
+}
+
+/* The fragment at hand goes round a loop: it may come by again without leaving a byte. */
+static bool goes_round(const struct mach_run *r, const struct run_thread *t)
+{
+	const struct path_cursor *c = &t->s.cursor;
+	const struct path_frag *f = c->named ? c->named :
+					       path_frag_at(r->frags, c->pc, c->generation);
+
+	for (int i = 0; i < 64 && f && !f->rec->nsides &&
+			path_frag_kind(f) == TRC_FRAG_DIRECT; i++)
+		f = path_frag_at(r->frags, f->rec->next, c->generation);
+	return f && f->rec->passed_taken;
+}
+
+/*
+ * The thread stands where it failed. A fault counts only when it happens here,
+ * too: an address that came from a racing read may still be a good one.
+ */
+static enum action at_failure(struct mach_run *r, struct run_thread *t)
+{
+	struct mach *m = r->m;
+	uint64_t pc = m->frame->g.guest_RIP;
+	bool breaking = m->breaking;
+
+	if (!is_fault(r->t->failure))
+		return ACT_FAILURE;
+	m->breaking = false;
+	m->insn_limit = m->insns + 1;
+	enum mach_stop stop = mach_engine_run(m);
+	m->breaking = breaking;
+	if (stop == STOP_FAULT)
+		return at_fault(r, t);
+	if (stop == STOP_LIMIT && goes_round(r, t))
+		return ACT_RUN;
+	return run_mismatch(r, pc, MISSED_FAULT, r->t->failure->signal);
+}
+
+/* Between blocks: a signal is due at its pc, or the record ends. */
+static enum action at_boundary(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_rec *rec = run_head(t);
+
+	if (rec && rec->type == TRC_SIGNAL && run_wants_stop(t)) {
+		const struct trc_signal *s = (const void *)rec;
+		uint64_t pc = r->m->frame->g.guest_RIP;
+
+		if (pc == s->interrupted_pc || t->s.call_pc == s->interrupted_pc)
+			return ACT_SIGNAL;
+	}
+	if (run_failure_near(r, t) && r->m->frame->g.guest_RIP == r->t->failure->regs[TRC_RIP])
+		return at_failure(r, t);
+	if (rec && rec->type == TRC_NATIVE && run_wants_stop(t)) {
+		r->stop_end = MACH_END_NATIVE;
+		run_say(r, "the thread went on untranslated: %.*s",
+			(int)((const struct trc_native *)rec)->text_len,
+			((const struct trc_native *)rec)->text);
+		return ACT_STOPPED;
+	}
+	return ACT_RUN;
+}
+
+/* A signal or the failure waits behind fragments that leave no byte: step to it. */
+static bool signal_is_near(const struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_rec *rec = run_head(t);
+
+	if (run_failure_near(r, t))
+		return true;
+	return rec && rec->type == TRC_SIGNAL && !t->s.in_step && run_wants_stop(t);
+}
+
+static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
+			      bool granted);
+
+/*
+ * The thread stands at an instruction with items, or at a load that is forced.
+ * Executes it; a wrong load, too: only then is it known as the read that went wrong.
+ */
+static enum action at_item(struct mach_run *r, struct run_thread *t, bool granted)
+{
+	struct mach *m = r->m;
+	uint64_t pc = m->frame->g.guest_RIP;
+	bool breaking = m->breaking, forced, good, split;
+	struct load_force *f = run_next_force(r, t->index);
+	enum mach_stop stop;
+
+	if (!granted && !r->hooks && run_has_ticket(r, t))
+		return ACT_TICKET;
+	if (!r->hooks && run_is_cut_here(r, t))
+		return ACT_END;
+	if (granted && run_split_load(r, t) && run_has_ticket(r, t))
+		return ACT_TICKET; /* the second half has its own */
+	split = t->s.split;
+	if (split) {
+		run_split_store(r, t);
+		f = run_next_force(r, t->index);
+	}
+	forced = f && f->load.insn == m->insns && run_force_begin(r, f);
+	good = r->hooks || split || run_value_agrees(r, t);
+	m->breaking = false;
+	m->insn_limit = m->insns + 1;
+	stop = mach_engine_run(m);
+	m->breaking = breaking;
+	if (forced)
+		run_force_end(r, f);
+	if (stop != STOP_LIMIT)
+		return after_stop(r, t, stop, false);
+	if (good)
+		return ACT_RUN;
+	run_mismatch(r, pc, "the load saw another value");
+	r->mismatch_load = true;
+	return ACT_MISMATCH;
+}
+
+static bool is_until(const struct mach_run *r, const struct run_thread *t)
+{
+	return r->o.until_pc && r->o.until_thread == t->index && !r->looking_ahead && !r->hooks &&
+	       r->m->frame->g.guest_RIP == r->o.until_pc;
+}
+
+static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
+			      bool granted)
+{
+	switch (stop) {
+	case STOP_SYSCALL:
+		return at_syscall(r, t);
+	case STOP_NONDET:
+		return run_nondet(r, t);
+	case STOP_EVENT:
+		return at_event(r, t);
+	case STOP_FAULT:
+		return at_fault(r, t);
+	case STOP_UNDECODED: {
+		char *place = run_place(r, r->m->frame->g.guest_RIP);
+
+		r->stop_end = MACH_END_UNDECODED;
+		run_say(r, "%s: %s", place, r->m->why);
+		free(place);
+		return ACT_STOPPED;
+	}
+	case STOP_BREAK:
+		if (is_until(r, t)) {
+			r->until_pc_reached = true;
+			r->asked_to_stop = true;
+			return ACT_RUN;
+		}
+		return at_item(r, t, granted);
+	case STOP_BRANCH:
+		return t->s.action; /* set by the hook */
+	default:
+		return at_boundary(r, t);
+	}
+}
+
+bool run_progress(struct mach_run *r)
+{
+	double part = -1;
+
+	if (r->worked < r->next_progress)
+		return false;
+	r->next_progress = r->worked + 4000000;
+	if (r->seqs.n)
+		part = (double)r->seq / (double)r->seqs.n;
+	if (r->o.progress && r->o.progress(r->o.progress_arg, r->time, part))
+		r->asked_to_stop = true;
+	return run_out_of_time(r);
+}
+
+/* How far the engine may go at once: not past a forced load. */
+static uint64_t piece(struct mach_run *r, struct run_thread *t, uint64_t limit)
+{
+	const struct load_force *f = r->free ? NULL : run_next_force(r, t->index);
+	uint64_t now = r->m->insns;
+
+	if (f && f->load.insn < limit)
+		limit = f->load.insn;
+	/* So that progress is shown and can stop the work. */
+	return limit - now > 20000000 ? now + 20000000 : limit;
+}
+
+enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t limit, bool granted)
+{
+	struct mach *m = r->m;
+	enum action a = ACT_RUN;
+
+	run_switch(r, t->index);
+	m->branch = run_on_branch;
+	m->branch_arg = r;
+	m->breaking = run_items_on(r);
+	if (!r->free) {
+		m->break_pcs = r->item_pcs.v;
+		m->nbreak_pcs = r->item_pcs.n;
+	}
+	while (a == ACT_RUN) {
+		uint64_t before = m->insns;
+		uint64_t stop_at;
+		enum mach_stop stop;
+
+		if (!r->free && signal_is_near(r, t)) {
+			a = at_boundary(r, t);
+			r->time += m->insns - before;
+			if (a != ACT_RUN)
+				break;
+			stop_at = before + 1 < limit ? before + 1 : limit;
+		} else {
+			stop_at = limit;
+		}
+		stop_at = piece(r, t, stop_at);
+		m->insn_limit = stop_at;
+		t->s.action = ACT_RUN;
+		r->stretch = before;
+		stop = stop_at == before && before < limit ? STOP_BREAK : mach_engine_run(m);
+		/* These stand before an instruction that is executed here, not there. */
+		if (m->insns >= limit && (stop == STOP_BREAK || stop == STOP_EVENT || stop == STOP_NONDET)) {
+			r->time += m->insns - before;
+			break;
+		}
+		a = after_stop(r, t, stop, granted);
+		granted = false;
+		r->time += m->insns - before;
+		r->worked += m->insns - before;
+		if (a == ACT_RUN && m->insns >= limit)
+			break;
+		if (a == ACT_RUN && (stop == STOP_HOOK || stop == STOP_EVENT) && r->nthreads > 1 &&
+		    !r->free)
+			break; /* a timestamp: others may be due */
+		if (r->asked_to_stop)
+			break;
+		if (run_progress(r))
+			break;
+	}
+	return t->s.action = a;
+}
