@@ -1,11 +1,14 @@
 /*
  * Which code is libc's own synchronisation. Its plain accesses race by design
  * (pthread_mutex_trylock looks before it tries, pthread_join reads a thread id
- * that the kernel clears, a condition variable spins on its group's signals), and
- * every program runs it: there, all recordings with threads note order and value.
+ * that the kernel clears, a condition variable spins on its group's signals, malloc
+ * counts its arenas), and every program runs it: there, all recordings with threads
+ * note order and value.
  *
  * Ranges come from the dynamic symbols. Functions without one (start_thread, the
  * slow paths) lie behind one that has: a range goes on up to the next symbol.
+ * Those of malloc's arenas lie before one: that range begins where the function
+ * before it ends.
  */
 #include "preload/translate/build.h"
 #include "preload/translate/hooks.h"
@@ -14,6 +17,7 @@
 #include <link.h>
 
 #define RANGES_MAX 512
+#define RANGE_LONGEST 16384u /* malloc's is the longest, 0x2900 bytes in glibc 2.36 */
 
 enum wanted {
 	NOTHING,
@@ -22,6 +26,10 @@ enum wanted {
 	STORES,
 	/* The lock word alone, at offset 0: owner, count and kind are the holder's or constant. */
 	WORD,
+	/* malloc's own variables: how many arenas, which are free, where the next heap goes.
+	 * Arenas and chunks are their owner's, or behind a lock. */
+	GLOBALS,
+	GLOBAL_STORES,
 };
 
 static const struct {
@@ -38,7 +46,16 @@ static const struct {
 	{ "pthread_", ALL },                  { "__pthread_", ALL },
 	{ "sem_", ALL },                      { "thrd_", ALL },
 	{ "mtx_", ALL },                      { "cnd_", ALL },
-	{ "call_once", ALL },
+	{ "call_once", ALL },                 { "__lll_lock_", ALL },
+	/* _int_malloc and _int_free, behind it, load what hardly ever changes all the time. */
+	{ "__default_morecore", GLOBAL_STORES },
+};
+
+static const struct {
+	const char *name;
+	enum wanted wanted;
+} before[] = {
+	{ "__default_morecore", GLOBALS },
 };
 
 struct range {
@@ -157,6 +174,29 @@ static void add(uint64_t start, uint64_t size, enum wanted w)
 	ranges[at] = (struct range){ start, w == WORD ? start + size : UINT64_MAX, w };
 }
 
+/* Where the function before the address ends; not further back than a range may reach. */
+static uint64_t end_before(const struct symbols *s, uint64_t address)
+{
+	uint64_t end = address - RANGE_LONGEST;
+
+	for (uint32_t i = 1; i < s->count; i++) {
+		uint64_t at = s->bias + s->sym[i].st_value + s->sym[i].st_size;
+
+		if (is_function(&s->sym[i]) && at > end && at <= address)
+			end = at;
+	}
+	return end;
+}
+
+static void add_before(const struct symbols *s, const Elf64_Sym *y)
+{
+	uint64_t at = s->bias + y->st_value;
+
+	for (unsigned i = 0; i < sizeof before / sizeof *before; i++)
+		if (same(s->names + y->st_name, before[i].name))
+			add(end_before(s, at), 0, before[i].wanted);
+}
+
 static void add_library(struct symbols *s)
 {
 	s->count = count_symbols(s->hash);
@@ -164,8 +204,10 @@ static void add_library(struct symbols *s)
 		enum wanted w = is_function(&s->sym[i]) ? family_of(s->names + s->sym[i].st_name) :
 							  NOTHING;
 
-		if (w)
-			add(s->bias + s->sym[i].st_value, s->sym[i].st_size, w);
+		if (!w)
+			continue;
+		add(s->bias + s->sym[i].st_value, s->sym[i].st_size, w);
+		add_before(s, &s->sym[i]);
 	}
 	for (uint32_t i = 1; i < s->count; i++) {
 		uint64_t at = s->bias + s->sym[i].st_value;
@@ -185,7 +227,7 @@ static void find_ranges(void)
 			add_library(&s);
 	/* What no symbol ends (the last of a library) is not taken further than a function goes. */
 	for (unsigned i = 0; i < nranges; i++)
-		ranges[i].end = tr_min(ranges[i].end, ranges[i].start + 8192);
+		ranges[i].end = tr_min(ranges[i].end, ranges[i].start + RANGE_LONGEST);
 }
 
 /* ---- instructions ---- */
@@ -202,6 +244,22 @@ static bool is_store(const struct insn *in)
 	return in->map == 0 && (in->op == 0x88 || in->op == 0x89 || in->op == 0xc6 || in->op == 0xc7);
 }
 
+static bool is_global(const struct insn *in)
+{
+	return (in->modrm & 0xc7) == 5; /* relative to rip */
+}
+
+static bool is_wanted(enum wanted w, const struct insn *in)
+{
+	switch (w) {
+	case WORD: return !in->disp_len;
+	case STORES: return is_store(in);
+	case GLOBALS: return is_global(in);
+	case GLOBAL_STORES: return is_global(in) && is_store(in);
+	default: return true;
+	}
+}
+
 unsigned libc_wishes(uint64_t pc, const struct insn *in)
 {
 	if (!ready)
@@ -211,7 +269,5 @@ unsigned libc_wishes(uint64_t pc, const struct insn *in)
 
 	if (!r || pc >= r->end || in->cls != INSN_NORMAL || !(in->flags & INSN_MEM) || is_own(in))
 		return 0;
-	if ((r->wanted == WORD && in->disp_len) || (r->wanted == STORES && !is_store(in)))
-		return 0;
-	return CTL_ORDER | CTL_LOG_VALUE;
+	return is_wanted(r->wanted, in) ? CTL_ORDER | CTL_LOG_VALUE : 0;
 }
