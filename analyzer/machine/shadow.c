@@ -318,7 +318,9 @@ expr_id shadow_memory(struct mach *m, uint64_t address, unsigned size, uint64_t 
 	return symbolic_only(s, expr_binary(s->pool, EX_CONCAT, hi, lo));
 }
 
-static void set_word_part(struct mach *m, uint64_t word, unsigned low, unsigned size, expr_id e)
+/* value: what is stored, when memory does not hold it yet; NULL: it does. */
+static void set_word_part(struct mach *m, uint64_t word, unsigned low, unsigned size, expr_id e,
+			  const uint64_t *value)
 {
 	struct shadow *s = m->shadow;
 	expr_id old = word_get(s->words, word);
@@ -334,23 +336,26 @@ static void set_word_part(struct mach *m, uint64_t word, unsigned low, unsigned 
 	if (!old)
 		old = expr_const(s->pool, 64, bytes);
 	if (!e)
-		e = expr_const(s->pool, 8 * size, bytes >> low * 8);
+		e = expr_const(s->pool, 8 * size, value ? *value : bytes >> low * 8);
 	word_set(s->words, word, symbolic_only(s, replace(s, old, low * 8, size * 8, e)));
 }
 
-void shadow_set_memory(struct mach *m, uint64_t address, unsigned size, expr_id e)
+void shadow_set_memory(struct mach *m, uint64_t address, unsigned size, expr_id e,
+		       const uint64_t *value)
 {
 	struct shadow *s = m->shadow;
 	unsigned low = address % 8, in_first = 8 - low < size ? 8 - low : size;
+	uint64_t rest = value && in_first < 8 ? *value >> in_first * 8 : 0;
 
 	if (!s->pool || (!e && !s->words->n))
 		return;
 	set_word_part(m, address - low, low, in_first,
-		      e ? expr_extract(s->pool, e, 0, in_first * 8) : EXPR_NONE);
+		      e ? expr_extract(s->pool, e, 0, in_first * 8) : EXPR_NONE, value);
 	if (in_first < size)
 		set_word_part(m, address - low + 8, 0, size - in_first,
 			      e ? expr_extract(s->pool, e, in_first * 8, (size - in_first) * 8) :
-				  EXPR_NONE);
+				  EXPR_NONE,
+			      value ? &rest : NULL);
 }
 
 void shadow_forget_memory(struct mach *m, uint64_t address, uint64_t size)
@@ -368,7 +373,7 @@ void shadow_forget_memory(struct mach *m, uint64_t address, uint64_t size)
 	while (size) {
 		unsigned part = 8 - address % 8 < size ? 8 - address % 8 : (unsigned)size;
 
-		shadow_set_memory(m, address, part, EXPR_NONE);
+		shadow_set_memory(m, address, part, EXPR_NONE, NULL);
 		address += part;
 		size -= part;
 	}
@@ -468,7 +473,7 @@ void shadow_stage_store(struct mach *m, uint64_t pc, uint64_t address, const voi
 		if (s->hooks.access)
 			s->hooks.access(s->hooks.arg, m, pc, address + at, piece,
 					ACCESS_WRITE | (m->in_lock ? ACCESS_LOCKED : 0), value, e);
-		shadow_set_memory(m, address + at, piece, e);
+		shadow_set_memory(m, address + at, piece, e, &value);
 		at += piece;
 	}
 	s->staged = 0;

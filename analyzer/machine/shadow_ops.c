@@ -400,7 +400,7 @@ void shadow_store(struct mach *m, uint64_t pc, const struct mach_op *op, uint64_
 	if (s->hooks.access)
 		s->hooks.access(s->hooks.arg, m, pc, address, op->size,
 				ACCESS_WRITE | (m->in_lock ? ACCESS_LOCKED : 0), value, e);
-	shadow_set_memory(m, address, op->size, e);
+	shadow_set_memory(m, address, op->size, e, &value);
 }
 
 /* The operand of a locked compare-exchange was read into c->old. */
@@ -460,7 +460,7 @@ void shadow_cas_write(struct mach *m, const struct mach_cas *c, unsigned half, u
 				ACCESS_WRITE | ACCESS_LOCKED, data, e);
 	/* The concrete store follows; only whole words ask memory for the rest. */
 	mem_store(m->mem, address, &data, c->size);
-	shadow_set_memory(m, address, c->size, e);
+	shadow_set_memory(m, address, c->size, e, &data);
 }
 
 /* ---- native and special instructions ---- */

@@ -95,8 +95,9 @@ void shadow_concretize(struct mach *m, uint64_t pc, expr_id e, uint64_t value, c
 void shadow_concretize_operand(struct mach *m, uint64_t pc, uint32_t offset, unsigned bits,
 			       const char *why);
 expr_id shadow_memory(struct mach *m, uint64_t address, unsigned size, uint64_t value);
-/* After the concrete store. */
-void shadow_set_memory(struct mach *m, uint64_t address, unsigned size, expr_id e);
+/* value: what is being stored; NULL: memory holds it already. */
+void shadow_set_memory(struct mach *m, uint64_t address, unsigned size, expr_id e,
+		       const uint64_t *value);
 
 /* shadow_flags.c: the value of a condition-code helper; EXPR_NONE: no table row. */
 expr_id shadow_flags_call(struct mach *m, const struct mach_call *c);

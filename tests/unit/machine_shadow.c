@@ -68,6 +68,22 @@ __attribute__((noinline)) static uint64_t copied(const uint64_t *a)
 	return b[2] + b[3];
 }
 
+/* Known bytes over unknown ones, in the middle of a word and across two. */
+__attribute__((noinline)) static uint64_t overwritten(const uint64_t *a)
+{
+	volatile struct __attribute__((packed)) {
+		uint8_t first;
+		uint64_t whole[2];
+	} b = { 1, { a[0], a[1] } };
+	uint8_t *bytes = (uint8_t *)&b;
+
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+	*(volatile uint8_t *)(bytes + 3) = 0x6b;
+	*(volatile uint16_t *)(bytes + 5) = 0x3031;
+	*(volatile uint32_t *)(bytes + 7) = 0x12345678;
+	return b.whole[0] ^ (b.whole[1] << 3);
+}
+
 __attribute__((noinline)) static uint64_t branches(const uint64_t *a)
 {
 	uint64_t r = 0;
@@ -202,6 +218,7 @@ int main(void)
 		one("wide", wide, args[i]);
 		one("divide", divide, args[i]);
 		one("copied", copied, args[i]);
+		one("overwritten", overwritten, args[i]);
 		one("branches", branches, args[i]);
 	}
 	CHECK_END();
