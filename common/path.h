@@ -62,6 +62,7 @@ enum path_exit {
 	PATH_SIDE,     /* side exit number `side` was taken */
 	PATH_FALL,     /* went on to `next` */
 	PATH_INDIRECT, /* the recorded indirect target */
+	PATH_ASTRAY,   /* side exit number `side`, an indirect branch, went elsewhere than usual */
 	PATH_STOP,     /* a kind that leaves the path: TRAP, NATIVE */
 	PATH_CUT,      /* the bytes end inside this fragment (failure, kill, signal) */
 };
@@ -78,7 +79,7 @@ struct path_step {
 	const struct path_frag *frag;
 	uint64_t pos;           /* before its first byte */
 	enum path_exit exit;
-	uint32_t side;          /* PATH_SIDE */
+	uint32_t side;          /* PATH_SIDE, PATH_ASTRAY */
 	uint64_t next_pc;       /* where control goes; 0: the path does not say */
 	uint32_t nitems;        /* that were recorded: all, unless PATH_CUT */
 	const struct path_item *items; /* valid until the next step */

@@ -131,7 +131,7 @@ static err_t take_items(struct path_cursor *c, struct path_step *s, bool *cut)
 	return NULL;
 }
 
-/* The target of an indirect branch: b[0] was taken already. */
+/* The target of an indirect branch: its first byte was taken already. */
 static err_t take_target(struct path_cursor *c, struct path_step *s, uint8_t first, bool *cut)
 {
 	uint8_t b[2] = { 0 };
@@ -141,7 +141,6 @@ static err_t take_target(struct path_cursor *c, struct path_step *s, uint8_t fir
 		return NULL;
 	uint32_t id = trc_target_id(first | (uint32_t)b[0] << 8 | (uint32_t)b[1] << 16);
 
-	s->exit = PATH_INDIRECT;
 	if (!id)
 		return NULL; /* to an address that is not code: a fault follows */
 	c->named = path_frag_by_id(c->frags, id);
@@ -149,6 +148,18 @@ static err_t take_target(struct path_cursor *c, struct path_step *s, uint8_t fir
 		return wrong(c, "an indirect branch to a fragment that does not exist");
 	s->next_pc = c->named->pc;
 	return NULL;
+}
+
+/* The branch that is side exit s->side went elsewhere. */
+static err_t take_astray(struct path_cursor *c, struct path_step *s, bool *cut)
+{
+	uint8_t b = 0;
+
+	s->exit = PATH_ASTRAY;
+	TRY(take_first(c, &b, cut));
+	if (*cut)
+		return NULL;
+	return b & 0x80 ? take_target(c, s, b, cut) : wrong(c, "no target behind an indirect branch");
 }
 
 /* Which way the fragment was left. */
@@ -166,11 +177,14 @@ static err_t take_exit(struct path_cursor *c, struct path_step *s, bool *cut)
 	if (b & 0x80) {
 		if (kind != TRC_FRAG_INDIRECT)
 			return wrong(c, "an indirect target behind a direct branch");
+		s->exit = PATH_INDIRECT;
 		return take_target(c, s, b, cut);
 	}
 	if (b && b <= f->nsides) {
-		s->exit = PATH_SIDE;
 		s->side = b - 1u;
+		if (f->guessed >> s->side & 1)
+			return take_astray(c, s, cut);
+		s->exit = PATH_SIDE;
 		s->next_pc = trc_fragment_sides(f)[s->side].target;
 		return NULL;
 	}

@@ -493,6 +493,9 @@ struct trc_thread_exit {
  *     1 byte k+1       side exit k was taken: go on at side[k].target. All branches
  *                      before it were passed: not taken, or, when the fragment goes
  *                      round a small loop (bit in passed_taken), taken
+ *     1 byte k+1, then 2 or 3 bytes   side exit k is an indirect branch (bit in guessed)
+ *                      that the fragment follows to side[k].target; it went to
+ *                      the fragment with this id instead
  *     1 byte nsides+1  fell through to `next` (left out when nsides is 0)
  *     2 or 3 bytes     an indirect branch went to the fragment with this id
  *                      (kind TRC_FRAG_INDIRECT), see trc_target(); id 0: to an
@@ -539,7 +542,7 @@ enum trc_item_kind { TRC_ITEM_ORDER = 1, TRC_ITEM_VALUE };
 
 struct trc_side {
 	uint64_t pc;     /* of the conditional branch */
-	uint64_t target; /* where the side exit leads */
+	uint64_t target; /* where the side exit leads; guessed: where it leads when passed */
 };
 
 struct trc_item {
@@ -556,7 +559,9 @@ struct trc_fragment {
 	uint64_t pc, next;   /* next: fall-through; 0 when there is none */
 	uint64_t last_pc;    /* of the final instruction */
 	uint16_t nsides, nitems;
-	uint32_t passed_taken; /* bit k: side exit k is the branch not taken, see below */
+	uint32_t passed_taken; /* bit k: side exit k is the branch not taken, see above */
+	uint32_t guessed;      /* bit k: side exit k is an indirect branch that is followed */
+	uint32_t reserved;
 	/* nsides times struct trc_side, then nitems times struct trc_item */
 };
 

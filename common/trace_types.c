@@ -101,6 +101,8 @@ static const char *check_fragment(const struct trc_rec *rec)
 		return "an impossible fragment number";
 	if (f->nsides > TRC_MAX_SIDES)
 		return "too many side exits";
+	if (f->guessed & f->passed_taken || (uint64_t)f->guessed >> f->nsides)
+		return "an impossible guess";
 	if (f->nsides * sizeof(struct trc_side) > left)
 		return "more side exits than fit";
 	left -= f->nsides * sizeof(struct trc_side);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 static const char *const exit_names[] = {
-	[PATH_SIDE] = "taken", [PATH_FALL] = "on", [PATH_INDIRECT] = "indirect",
+	[PATH_SIDE] = "taken", [PATH_FALL] = "on", [PATH_INDIRECT] = "indirect", [PATH_ASTRAY] = "astray",
 	[PATH_STOP] = "stop", [PATH_CUT] = "cut",
 };
 
@@ -38,7 +38,7 @@ static void dump_step(struct dump *d, const char *id, const struct path_step *s)
 		json_end(d->json);
 	dump_word(d, "exit", exit_names[s->exit]);
 	/* The branches before the one that was taken fell through. */
-	if (s->exit == PATH_SIDE) {
+	if (s->exit == PATH_SIDE || s->exit == PATH_ASTRAY) {
 		dump_uint(d, "side", s->side);
 		dump_place(d, "branch", trc_fragment_sides(s->frag->rec)[s->side].pc, false);
 	}

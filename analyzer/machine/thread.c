@@ -85,7 +85,7 @@ err_t run_step_again(struct run_thread *t)
 /* Sides of the step that are known to have been passed or taken. */
 static uint32_t known_sides(const struct path_step *s)
 {
-	return s->exit == PATH_SIDE ? s->side + 1 : s->frag->rec->nsides;
+	return s->exit == PATH_SIDE || s->exit == PATH_ASTRAY ? s->side + 1 : s->frag->rec->nsides;
 }
 
 /* The step's branches are behind us and control simply goes on. */
@@ -159,7 +159,7 @@ static bool branch_conditional(struct mach_run *r, struct run_thread *t,
 
 	if (is_behind_cut(t))
 		return refuse(r, ACT_END);
-	if (at >= known_sides(s) || sides[at].pc != b->last_pc) {
+	if (at >= known_sides(s) || sides[at].pc != b->last_pc || s->frag->rec->guessed >> at & 1) {
 		run_mismatch(r, b->last_pc, "a branch where the record has none (fragment 0x%" PRIx64 ")",
 			     s->frag->pc);
 		return refuse(r, ACT_MISMATCH);
@@ -188,11 +188,48 @@ static bool branch_conditional(struct mach_run *r, struct run_thread *t,
 	return true;
 }
 
+/* It went to `next`, and the record says `wanted`, or nothing (0). */
+static bool indirect_is(struct mach_run *r, const struct mach_block *b, uint64_t next, uint64_t wanted)
+{
+	r->res.indirects++;
+	if (!wanted || wanted == next)
+		return true;
+	run_mismatch(r, b->last_pc, "went to 0x%" PRIx64 ", recorded 0x%" PRIx64, next, wanted);
+	if (run_is_memory_branch(r, b->last_pc)) {
+		r->mismatch_load = true;
+		r->wanted = (struct wanted_load){ .size = 8, .value = wanted };
+	}
+	return refuse(r, ACT_MISMATCH);
+}
+
+/* An indirect branch that the fragment follows to where it usually goes. */
+static bool branch_guessed(struct mach_run *r, struct run_thread *t, const struct mach_block *b,
+			   uint64_t next)
+{
+	const struct path_step *s = &t->step;
+	uint64_t usual = trc_fragment_sides(s->frag->rec)[t->s.side].target;
+
+	if (s->exit == PATH_ASTRAY && t->s.side == s->side) {
+		if (!indirect_is(r, b, next, s->next_pc))
+			return false;
+		step_done(r, t);
+		return true;
+	}
+	if (s->exit == PATH_CUT && next != usual)
+		return refuse(r, ACT_END);
+	t->s.side++;
+	return indirect_is(r, b, next, usual);
+}
+
 static bool branch_indirect(struct mach_run *r, struct run_thread *t, const struct mach_block *b,
 			    uint64_t next)
 {
 	const struct path_step *s = &t->step;
+	uint32_t at = t->s.side;
 
+	if (at < known_sides(s) && s->frag->rec->guessed >> at & 1 &&
+	    trc_fragment_sides(s->frag->rec)[at].pc == b->last_pc)
+		return branch_guessed(r, t, b, next);
 	if (is_behind_cut(t) && s->frag->rec->last_pc != b->last_pc)
 		return refuse(r, ACT_END);
 	if (path_frag_kind(s->frag) != TRC_FRAG_INDIRECT || s->frag->rec->last_pc != b->last_pc ||
@@ -204,16 +241,8 @@ static bool branch_indirect(struct mach_run *r, struct run_thread *t, const stru
 	}
 	if (s->exit == PATH_CUT)
 		return refuse(r, ACT_END);
-	r->res.indirects++;
-	if (s->next_pc && s->next_pc != next) {
-		run_mismatch(r, b->last_pc, "went to 0x%" PRIx64 ", recorded 0x%" PRIx64, next,
-			     s->next_pc);
-		if (run_is_memory_branch(r, b->last_pc)) {
-			r->mismatch_load = true;
-			r->wanted = (struct wanted_load){ .size = 8, .value = s->next_pc };
-		}
-		return refuse(r, ACT_MISMATCH);
-	}
+	if (!indirect_is(r, b, next, s->next_pc))
+		return false;
 	step_done(r, t);
 	return true;
 }
@@ -260,7 +289,8 @@ enum action run_match_end(struct mach_run *r, struct run_thread *t, enum trc_fra
 		break;
 	}
 	if (path_frag_kind(t->step.frag) != kind || t->step.frag->rec->last_pc != pc ||
-	    t->s.side < t->step.frag->rec->nsides || t->step.exit == PATH_SIDE)
+	    t->s.side < t->step.frag->rec->nsides || t->step.exit == PATH_SIDE ||
+	    t->step.exit == PATH_ASTRAY)
 		return run_mismatch(r, pc, "%s where the record has none (fragment 0x%" PRIx64 ")",
 				    what, t->step.frag->pc);
 	if (t->step.exit == PATH_CUT)

@@ -13,7 +13,9 @@ struct build {
 	uint64_t next;        /* fall-through, 0 none */
 	unsigned ninsns, nsides, nitems, nfollowed;
 	unsigned loop_insns, loop_sides; /* of one round, see follow_loop() */
-	uint32_t passed_taken; /* as in struct trc_fragment */
+	uint32_t passed_taken, guessed; /* as in struct trc_fragment */
+	unsigned ncalls;       /* calls that were followed and not returned from ... */
+	uint64_t calls[TR_MAX_CALLS]; /* ... and where they return to */
 	bool hot;             /* it may hold code that other fragments hold */
 	unsigned nback;       /* where branches back led that were followed */
 	uint64_t back[TR_MAX_BACK];

@@ -38,11 +38,17 @@ void tr_unclobber(const struct tr_ctx *c, uint64_t ptr, uint64_t regs[16])
 	}
 }
 
+static bool is_indirect(const struct insn *in)
+{
+	return in->cls == INSN_RET || in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND;
+}
+
 bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uint64_t regs[16],
 		    uint64_t rflags, struct tr_app_state *out)
 {
 	const uint16_t *lens = tr_lens(f->lens);
 	uint64_t at = (uint64_t)f->body, pc = f->pc;
+	uint32_t exit = f->exits;
 	struct insn in;
 
 	for (unsigned i = 0; i < f->ninsns; at += TR_LEN(lens[i++])) {
@@ -50,7 +56,7 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			return false;
 		if (rip >= at && rip < at + TR_LEN(lens[i])) {
 			memcpy(out->regs, regs, 16 * sizeof *regs);
-			if (in.cls == INSN_RET || in.cls == INSN_JMP_IND || in.cls == INSN_CALL_IND)
+			if (is_indirect(&in))
 				out->regs[REG_RCX_] = c->scratch_rcx;
 			if (lens[i] & TR_LEN_TICKET)
 				release_shard(c);
@@ -59,8 +65,11 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			out->xmm15_is_app = lens[i] & TR_LEN_VEC15;
 			return true;
 		}
-		pc = in.cls == INSN_JMP || in.cls == INSN_CALL || (lens[i] & TR_LEN_TAKEN) ?
-			     in.target : pc + in.len;
+		bool taken = in.cls == INSN_JMP || in.cls == INSN_CALL || (lens[i] & TR_LEN_TAKEN);
+
+		pc = !taken ? pc + in.len : is_indirect(&in) ? tr_exit_at(exit)->target : in.target;
+		if (in.cls == INSN_JCC || in.cls == INSN_LOOP || is_indirect(&in))
+			exit++;
 	}
 	return false;
 }

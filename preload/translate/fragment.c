@@ -70,6 +70,7 @@ static void end_indirect(struct build *b)
 	struct tr_exit *x;
 
 	tr_exit_new(&x); /* keeps its place in the row, for profile.c */
+	x->pc = b->pc;
 	b->frag->kind = TRC_FRAG_INDIRECT;
 	b->next = 0;
 	emit_indirect_tail();
@@ -232,6 +233,8 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 
 	if (b->nfollowed < TR_MAX_FOLLOW && b->ninsns < TR_MAX_INSNS / 2 &&
 	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
+		if (in->cls == INSN_CALL && b->ncalls < TR_MAX_CALLS)
+			b->calls[b->ncalls++] = b->pc + in->len;
 		b->nfollowed++;
 		b->pc = in->target;
 		return true;
@@ -240,7 +243,39 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 	return false;
 }
 
-static void indirect_transfer(struct build *b, const struct insn *in)
+/* Where an indirect branch will likely go: back behind the call, or where it usually goes. */
+static uint64_t guess(struct build *b, const struct insn *in)
+{
+	uint64_t target = 0;
+
+	if (in->cls == INSN_RET && b->ncalls)
+		target = b->calls[--b->ncalls];
+	else if (b->hot || tr_is_hot(b->pc))
+		target = tr_usual_target(b->pc);
+	if (!target || b->nsides + 1 >= (b->hot ? TR_MAX_SIDES : TR_STRAIGHT_SIDES) ||
+	    !tr_code_avail(target) || (!b->hot && tr_lookup(target)))
+		return 0;
+	return target;
+}
+
+/* The branch's target is in rcx: goes on when it is the one that was guessed. */
+static void go_on_at(struct build *b, uint64_t target)
+{
+	struct tr_exit *x;
+
+	tr_exit_new(&x);
+	x->pc = b->pc;
+	x->target = target;
+	x->frag = b->frag_index;
+	emit_guess(target, b->nsides + 1, tr_dead_registers(target).unseen, &b->region->cold);
+	b->guessed |= 1u << b->nsides;
+	b->sides[b->nsides++] = (struct trc_side){ b->pc, target };
+	b->goes_along = true;
+	b->pc = target;
+}
+
+/* Returns false when the fragment ends here. */
+static bool indirect_transfer(struct build *b, const struct insn *in)
 {
 	const uint8_t *code = (const uint8_t *)b->pc;
 
@@ -257,7 +292,13 @@ static void indirect_transfer(struct build *b, const struct insn *in)
 		if (in->cls == INSN_CALL_IND)
 			emit_push_constant(b->pc + in->len);
 	}
-	end_indirect(b);
+	uint64_t target = guess(b, in);
+
+	if (target)
+		go_on_at(b, target);
+	else
+		end_indirect(b);
+	return target;
 }
 
 static void plain(struct build *b, const struct insn *in)
@@ -292,8 +333,7 @@ static bool one(struct build *b, const struct insn *in, bool ordered)
 	case INSN_JMP: case INSN_CALL:
 		return direct_transfer(b, in);
 	case INSN_RET: case INSN_JMP_IND: case INSN_CALL_IND:
-		indirect_transfer(b, in);
-		return false;
+		return indirect_transfer(b, in);
 	case INSN_SYSCALL:
 		end_special(b, TRC_FRAG_SYSCALL, next);
 		return false;
@@ -338,6 +378,7 @@ static void record(const struct build *b)
 		r->nsides = (uint16_t)b->nsides;
 		r->nitems = (uint16_t)b->nitems;
 		r->passed_taken = b->passed_taken;
+		r->guessed = b->guessed;
 		__builtin_memcpy(r + 1, b->sides, sides);
 		if (items)
 			memcpy((uint8_t *)(r + 1) + sides, b->items, items);
@@ -449,7 +490,7 @@ static void fill(struct build *b)
 		unsigned flags = (b->ticket ? TR_LEN_TICKET : 0) |
 				 (b->vec15_in ? TR_LEN_VEC15 : 0) |
 				 (b->goes_along ? TR_LEN_TAKEN : 0);
-		if (wish.flags & CTL_CALLOUT_AFTER && more)
+		if (wish.flags & CTL_CALLOUT_AFTER && more && !b->goes_along)
 			callout_after(b, wish.id);
 		b->in_slot = b->ticket = b->goes_along = false;
 		b->lens[b->ninsns++] = (uint16_t)((unsigned)(tr_at - at) | flags);
@@ -511,6 +552,7 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 	b.frag->ninsns = (uint16_t)b.ninsns;
 	b.frag->nsides = (uint8_t)b.nsides;
 	b.frag->passed_taken = b.passed_taken;
+	b.frag->guessed = b.guessed;
 	b.frag->nitems = (uint8_t)b.nitems;
 	for (unsigned i = 0; i < b.nitems; i++)
 		b.frag->values |= (uint16_t)((b.items[i].kind == TRC_ITEM_VALUE) << i);

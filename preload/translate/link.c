@@ -92,6 +92,11 @@ struct tr_frag *tr_frag_at(uint32_t index)
 	return &frags[index];
 }
 
+uint32_t tr_frag_count(void)
+{
+	return __atomic_load_n(&nfrags, __ATOMIC_RELAXED);
+}
+
 bool tr_frag_known(uint32_t id)
 {
 	return id && id <= nfrags;
@@ -176,11 +181,43 @@ bool tr_settled(void)
 	return true;
 }
 
+/* A jump to code that may be in another region, 2 GB away or more. */
+static void jump_anywhere(const uint8_t *to)
+{
+	if (reaches(tr_at + 1, to)) {
+		emit_jump_to(to);
+		return;
+	}
+	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant((uint64_t)to)); /* jmp [constant] */
+}
+
+/* A place within reach of the rel32 from which control goes to the body; NULL none. */
+static const uint8_t *way_to(const uint8_t *rel32, const uint8_t *body)
+{
+	struct tr_region *r;
+	uint8_t *at = tr_at, *way;
+
+	if (reaches(rel32, body))
+		return body;
+	r = tr_region_for((uint64_t)rel32);
+	if (!r || !reaches(rel32, r->cold))
+		return NULL;
+	way = tr_at = r->cold;
+	jump_anywhere(body);
+	r->cold = tr_at;
+	tr_at = at;
+	return way;
+}
+
 void tr_link_direct(struct tr_exit *x, struct tr_frag *f)
 {
-	if (!x->patch || x->linked || !reaches(x->patch, f->body) || !tr_settled())
+	if (!x->patch || x->linked || !tr_settled())
 		return;
-	patch(x->patch, f->body);
+	const uint8_t *way = way_to(x->patch, f->body);
+
+	if (!way)
+		return;
+	patch(x->patch, way);
 	x->linked = 1;
 }
 
@@ -216,12 +253,12 @@ void tr_link_side(struct tr_exit *x, struct tr_frag *f)
 {
 	struct tr_region *r = tr_region_for((uint64_t)x->patch);
 
-	if (!r || !side_possible(x, r->hot) || !reaches(r->hot + 64, f->body))
+	if (!r || !side_possible(x, r->hot))
 		return;
 	uint8_t *start = tr_at = r->hot;
 
 	side_code(x);
-	emit_jump_to(f->body);
+	jump_anywhere(f->body);
 	r->hot = tr_at;
 	tr_side_linked(x, start);
 }

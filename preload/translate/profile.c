@@ -1,8 +1,10 @@
 /*
- * What the program did lately, read from its own path: which way each branch usually goes.
+ * What the program did lately, read from its own path: which way each branch usually goes,
+ * and where indirect ones lead.
  * Fragments are first made before anything is known, and stop where others begin. Once a
- * thread has left PROFILE_FROM bytes, one chunk of its path is decoded before it is
- * emptied; then all fragments are dropped, and those made from then on follow the usual
+ * thread has left PROFILE_FROM bytes and hardly any code is new (python3 translates for 6 MB
+ * before it runs a line; doing it all again then cost a third of its start), one chunk of
+ * its path is decoded before it is emptied; then all fragments are dropped, and those made from then on follow the usual
  * way of their branches, through code that other fragments hold, too. It is done again
  * whenever a path is PROFILE_AGAIN times as long, for programs whose work comes in phases.
  *
@@ -14,6 +16,8 @@
 
 #define PROFILE_FROM (1ull << 20)
 #define PROFILE_AGAIN 8
+#define PROFILE_STEADY 48 /* new fragments while a chunk was filled, at most */
+#define PROFILE_ANYWAY 16 /* times as long: unsteady programs have hot code, too */
 #define PLACES (1u << 14)
 #define SEEN_ENOUGH 16 /* in one chunk */
 #define STORE_BYTE 0xc6
@@ -23,11 +27,20 @@ struct place {
 	uint64_t pc;
 	uint32_t taken, passed; /* a conditional branch */
 	uint32_t begun;         /* a fragment begins here: how often it was executed */
+	int32_t score;          /* an indirect branch: how much more often ... */
+	uint32_t left;          /* (of so many) */
+	uint64_t target;        /* ... it went here than elsewhere */
+};
+
+struct guess {
+	uint32_t id; /* of a fragment */
+	int32_t score;
 };
 
 static struct place *places;
 static uint32_t nplaces;
 static uint32_t *counts; /* by exit */
+static struct guess *guesses; /* by exit: the target of indirect ones that most go to, if any */
 static uint64_t next_at = PROFILE_FROM;
 static struct tr_ctx *watched; /* whose chunk will be read */
 
@@ -55,6 +68,15 @@ enum tr_usual tr_usual_way(uint64_t branch_pc)
 	if (!p || p->taken + p->passed < SEEN_ENOUGH)
 		return TR_USUAL_UNKNOWN;
 	return p->taken > p->passed ? TR_USUAL_TAKEN : TR_USUAL_PASSED;
+}
+
+/* Nine of ten times: a wrong guess costs as much as a few right ones gain. */
+uint64_t tr_usual_target(uint64_t pc)
+{
+	const struct place *p = place_of(pc, false);
+
+	return p && p->left >= SEEN_ENOUGH && p->score > 0 &&
+	       (uint32_t)p->score >= p->left / 5 * 4 ? p->target : 0;
 }
 
 bool tr_is_hot(uint64_t pc)
@@ -91,7 +113,12 @@ void tr_profile_begin(struct tr_ctx *c, uint64_t rip)
 	struct tr_frag *f = NULL;
 	uint32_t word;
 
-	if (c->path_dead || ctl_plan || tr.detached || c->thread->path.start < next_at)
+	uint32_t made = tr_frag_count(), fresh = made - c->profile_made;
+	uint64_t left = c->thread->path.start;
+
+	c->profile_made = made;
+	if (c->path_dead || ctl_plan || tr.detached || left < next_at ||
+	    (fresh > PROFILE_STEADY && left < next_at * PROFILE_ANYWAY))
 		return;
 	if (code[0] == STORE_WORD && code[1] == 1) { /* an entry stub names its fragment */
 		memcpy(&word, code + 2, 4);
@@ -117,31 +144,46 @@ static const uint8_t *skip_items(const struct tr_frag *f, const uint8_t *p, cons
 	return p;
 }
 
+/* An indirect branch's target, counted; NULL when there is no such fragment. */
+static struct tr_frag *count_target(uint32_t exit, const uint8_t **at)
+{
+	struct guess *g = &guesses[exit];
+	uint32_t word;
+
+	memcpy(&word, *at, 4);
+	unsigned len = trc_target_len(word);
+	uint32_t id = trc_target_id(len == 2 ? word & 0xffff : word & 0xffffff);
+
+	if (!(word & 0x80) || !tr_frag_known(id))
+		return NULL;
+	*at += len;
+	counts[exit]++;
+	if (!g->score)
+		g->id = id;
+	g->score += g->id == id ? 1 : -1;
+	return tr_frag_at(id - 1);
+}
+
 /* One fragment; the next one, or NULL when it is not known. */
 static struct tr_frag *count_one(const struct tr_frag *f, const uint8_t **at, const uint8_t *end)
 {
 	const uint8_t *p = skip_items(f, *at, end);
-	uint32_t exit = f->exits + f->nsides, word;
+	uint32_t exit = f->exits + f->nsides;
 
-	if (f->kind == TRC_FRAG_TRAP || p + 4 > end)
+	*at = p;
+	if (f->kind == TRC_FRAG_TRAP || p + 5 > end)
 		return NULL;
+	if (f->kind == TRC_FRAG_INDIRECT && *p & 0x80)
+		return count_target(exit, at);
 	if (f->nsides || f->kind == TRC_FRAG_INDIRECT) {
-		memcpy(&word, p, 4);
-		if (word & 0x80) {
-			uint32_t id = trc_target_id(trc_target_len(word) == 2 ? word & 0xffff :
-									       word & 0xffffff);
-
-			counts[exit]++;
-			*at = p + trc_target_len(word);
-			return f->kind == TRC_FRAG_INDIRECT && tr_frag_known(id) ?
-				       tr_frag_at(id - 1) : NULL;
-		}
 		if (!*p || *p > f->nsides + 1)
 			return NULL;
-		exit = f->exits + *p++ - 1;
+		exit = f->exits + *p - 1u;
+		*at = p + 1;
+		if (f->guessed >> (*p - 1) & 1)
+			return count_target(exit, at);
 	}
 	counts[exit]++;
-	*at = p;
 	return tr_lookup(tr_exit_at(exit)->target);
 }
 
@@ -153,6 +195,31 @@ static void count(const struct tr_ctx *c, const uint8_t *end)
 	/* Fragments that leave no byte stand in no loop of their own. */
 	for (uint32_t n = 0; f && f->generation == tr.generation && n < 4u << 20; n++)
 		f = count_one(f, &at, end);
+}
+
+/* So many times an indirect branch went to this address, and so many times elsewhere. */
+static void digest_target(uint64_t pc, uint64_t target, uint32_t there, uint32_t elsewhere)
+{
+	struct place *p = place_of(pc, true);
+	int32_t score = (int32_t)there - (int32_t)elsewhere;
+
+	if (!p)
+		return;
+	p->left += there + elsewhere;
+	p->score += p->target == target ? score : -score;
+	if (p->score < 0 || !p->target) {
+		p->target = target;
+		p->score = score;
+	}
+}
+
+static void digest_indirect(uint32_t exit)
+{
+	const struct guess *g = &guesses[exit];
+	uint32_t n = counts[exit], there = (n + (uint32_t)g->score) / 2;
+
+	if (n)
+		digest_target(tr_exit_at(exit)->pc, tr_frag_at(g->id - 1)->pc, there, n - there);
 }
 
 static void digest_one(const struct tr_frag *f)
@@ -170,16 +237,24 @@ static void digest_one(const struct tr_frag *f)
 	if (head)
 		head->begun += runs;
 	for (unsigned k = 0; k < f->nsides && runs; k++) {
+		const struct tr_exit *x = tr_exit_at(f->exits + k);
 		uint32_t left = counts[f->exits + k];
-		struct place *p = place_of(tr_exit_at(f->exits + k)->pc, true);
 		bool passing = f->passed_taken >> k & 1;
 
 		runs -= left;
+		if (f->guessed >> k & 1) {
+			digest_target(x->pc, x->target, runs, left);
+			continue;
+		}
+		struct place *p = place_of(x->pc, true);
+
 		if (!p)
 			return;
 		p->taken += passing ? runs : left;
 		p->passed += passing ? left : runs;
 	}
+	if (f->kind == TRC_FRAG_INDIRECT)
+		digest_indirect(f->exits + f->nsides);
 }
 
 static bool tables_ready(void)
@@ -188,7 +263,9 @@ static bool tables_ready(void)
 		places = tr_alloc(PLACES * sizeof *places);
 	if (!counts)
 		counts = tr_alloc(tr_exits_max() * sizeof *counts);
-	if (!places || !counts)
+	if (!guesses)
+		guesses = tr_alloc(tr_exits_max() * sizeof *guesses);
+	if (!places || !counts || !guesses)
 		return false;
 	raw(SYS_madvise, places, PLACES * sizeof *places, MADV_DONTNEED);
 	nplaces = 0;
@@ -210,6 +287,7 @@ void tr_profile_end(struct tr_ctx *c, uint64_t end)
 			if (tr_frag_at(i)->generation == tr.generation)
 				digest_one(tr_frag_at(i));
 		raw(SYS_madvise, counts, tr_exits_max() * sizeof *counts, MADV_DONTNEED);
+		raw(SYS_madvise, guesses, tr_exits_max() * sizeof *guesses, MADV_DONTNEED);
 		next_at = c->thread->path.start * PROFILE_AGAIN;
 		tr_drop_all_inside();
 	}

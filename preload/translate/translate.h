@@ -20,6 +20,8 @@
  *                  indexed by the low 16 bits of the target. Each bucket points to
  *                  a chain of *entry stubs* that compare the target (lea + jrcxz:
  *                  flags stay alone), record the fragment's id and fall into its body
+ *                  A fragment may follow one to where it usually leads: then it
+ *                  compares the target itself, and leaves only when it is another
  *   special exit   system calls, rdtsc and kin, the record primitive: to C code
  *
  * Return addresses on the application's stack are the original ones, so
@@ -95,6 +97,7 @@
 #define TR_MAX_INSNS 96
 #define TR_MAX_FOLLOW 4
 #define TR_MAX_BACK 8
+#define TR_MAX_CALLS 8
 #define TR_MAX_ITEMS 16
 #define TR_NSIG 64
 
@@ -174,6 +177,7 @@ struct tr_ctx {
 	uint64_t last_time;        /* tsc of the last TRC_TIME */
 	uint64_t profile_from;     /* profile.c: in the chunk, where ... */
 	uint32_t profile_frag;     /* ... this fragment begins */
+	uint32_t profile_made;     /* fragments there were when the last chunk ended */
 };
 _Static_assert(offsetof(struct tr_ctx, regs) == CTX_REGS, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, rflags) == CTX_FLAGS, "layout.h");
@@ -206,7 +210,7 @@ struct tr_frag {
 	uint8_t nsides;
 	/* for profile.c: */
 	uint32_t exits;        /* the first of nsides + 1 exits in a row; none behind a TRAP */
-	uint32_t passed_taken; /* as in struct trc_fragment */
+	uint32_t passed_taken, guessed; /* as in struct trc_fragment */
 	uint16_t values;       /* bit i: item i is a value */
 	uint8_t nitems;
 };
@@ -336,13 +340,14 @@ void tr_insert(struct tr_frag *f);
 struct tr_frag *tr_frag_at(uint32_t index);
 struct tr_frag *tr_frag_new(void);
 bool tr_frag_known(uint32_t id);
+uint32_t tr_frag_count(void);
 struct tr_exit *tr_exit_at(uint32_t id);
 uint32_t tr_exit_new(struct tr_exit **x);
 /* Beside the emitted length of an instruction: how to read a fault in it. */
 enum tr_len_flag {
 	TR_LEN_TICKET = 0x8000, /* it faults with its shard's lock held */
 	TR_LEN_VEC15 = 0x4000,  /* the application's xmm15 is in the register */
-	TR_LEN_TAKEN = 0x2000,  /* a conditional branch whose target comes next */
+	TR_LEN_TAKEN = 0x2000,  /* a branch whose target comes next */
 };
 #define TR_LEN(l) ((l) & 0x1fffu)
 uint16_t *tr_lens(uint32_t at);
@@ -364,6 +369,7 @@ uint32_t tr_exit_next(void); /* id of the one made next */
 /* profile.c */
 enum tr_usual { TR_USUAL_UNKNOWN, TR_USUAL_PASSED, TR_USUAL_TAKEN };
 enum tr_usual tr_usual_way(uint64_t branch_pc);
+uint64_t tr_usual_target(uint64_t pc); /* of an indirect branch; 0 none */
 bool tr_is_hot(uint64_t pc);
 void tr_profile_begin(struct tr_ctx *c, uint64_t rip);
 void tr_profile_end(struct tr_ctx *c, uint64_t end);

@@ -129,6 +129,11 @@ static void expand(const struct path_step *s)
 			if (s->exit == PATH_SIDE && s->side == side)
 				return;
 			cond = f->passed_taken >> side++ & 1;
+		} else if (side < f->nsides && sides[side].pc == pc) { /* indirect, and followed */
+			if (s->exit == PATH_ASTRAY && s->side == side)
+				return;
+			pc = sides[side++].target;
+			continue;
 		}
 		if ((cond || in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
 		     in.meta.category == ZYDIS_CATEGORY_CALL) &&
@@ -165,6 +170,10 @@ static uint64_t count(const struct path_step *s)
 
 			if (pc == trc_fragment_sides(f)[side].pc) {
 				known[id][side] = (uint16_t)(i + 1);
+				if (f->guessed >> side & 1) {
+					pc = trc_fragment_sides(f)[side++].target;
+					continue;
+				}
 				cond = f->passed_taken >> side++ & 1;
 			}
 			bool direct = (cond || in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
@@ -173,7 +182,7 @@ static uint64_t count(const struct path_step *s)
 			pc += in.length + (direct ? (uint64_t)op[0].imm.value.s : 0);
 		}
 	}
-	return s->exit == PATH_SIDE ? known[id][s->side] : f->ninsns;
+	return s->exit == PATH_SIDE || s->exit == PATH_ASTRAY ? known[id][s->side] : f->ninsns;
 }
 
 static int from_trace(const char *path, bool counting)

@@ -24,8 +24,8 @@ static void begin(struct scene *s)
 	start->regs[TRC_RIP] = A;
 }
 
-static void frag(struct scene *s, uint32_t id, unsigned kind, uint64_t pc, uint64_t next,
-		 uint64_t side, uint64_t generation)
+static struct trc_fragment *frag(struct scene *s, uint32_t id, unsigned kind, uint64_t pc,
+				 uint64_t next, uint64_t side, uint64_t generation)
 {
 	struct trc_side one = { pc + 4, side };
 
@@ -34,6 +34,7 @@ static void frag(struct scene *s, uint32_t id, unsigned kind, uint64_t pc, uint6
 	size_t size = sizeof(struct trc_fragment) + (side ? sizeof one : 0);
 	struct trc_fragment *f = (void *)(s->frags.data + s->frags.chunk + 64 + s->frags.used - size);
 	f->generation = generation;
+	return f;
 }
 
 static void call(struct scene *s, unsigned number, int64_t result, uint64_t pc)
@@ -158,6 +159,30 @@ static void generations(void)
 	expect(&s, "121", "a fragment of a later generation serves when there is no other");
 }
 
+static void guesses(void)
+{
+	struct scene s;
+
+	/* A follows its indirect branch to C, and ends in a jump to B. */
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_DIRECT, A, B, C, 0)->guessed = 1;
+	frag(&s, 2, TRC_FRAG_DIRECT, B, A, 0, 0);
+	frag(&s, 3, TRC_FRAG_DIRECT, C + 8, A, 0, 0);
+	tw_bytes(&s.path, "\2\1\x83\0\2", 5);
+	expect(&s, "1213121", "an indirect branch goes where it usually goes, or says where");
+
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_DIRECT, A, B, C, 0)->guessed = 1;
+	frag(&s, 2, TRC_FRAG_DIRECT, B, A, 0, 0);
+	tw_bytes(&s.path, "\1\2", 2);
+	expect(&s, "!", "an indirect branch that went elsewhere, and nobody says where");
+
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_DIRECT, A, B, C, 0)->guessed = 1;
+	tw_bytes(&s.path, "\1", 1);
+	expect(&s, "1", "killed between the two");
+}
+
 static void signals(void)
 {
 	struct scene s;
@@ -209,6 +234,7 @@ int main(void)
 {
 	loops();
 	generations();
+	guesses();
 	signals();
 	impossible();
 	CHECK_END();

@@ -21,7 +21,7 @@ static __attribute__((noinline)) long work(unsigned long *s, unsigned often, lon
 {
 	long sum = 0;
 
-	for (int i = 0; i < 130000; i++) {
+	for (int i = 0; i < 400000; i++) {
 		unsigned r = roll(s) % 100;
 
 		if (r < often)
