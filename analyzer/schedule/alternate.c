@@ -317,10 +317,12 @@ void find_alternates(struct work *w, struct study *s, const uint32_t *cause, siz
 	x.place = xcalloc(w->v->n + 1, sizeof *x.place);
 	for (size_t i = 0; i < ncause; i++)
 		vec_push(&list, cause[i]);
-	turn_each(&x, list.v, list.n, want, by_moving ? 0 : TURN_ASK);
-	if (!x.found.n && !by_moving)
+	/* What the solver did not know about the cause it will not know here. */
+	bool hopeless = s->by_states && s->witness;
+	turn_each(&x, list.v, list.n, want, by_moving || hopeless ? 0 : TURN_ASK);
+	if (!x.found.n && !by_moving && !hopeless)
 		turn_each(&x, list.v, list.n, want, TURN_ASK_LAST);
-	if (x.found.n < w->o->alternates && !by_moving) {
+	if (x.found.n < w->o->alternates && !by_moving && !hopeless) {
 		list.n = 0;
 		for (uint32_t k = 0; k < s->edges.n; k++)
 			vec_push(&list, k);

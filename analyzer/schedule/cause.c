@@ -26,9 +26,10 @@
 /* Effort (smt.h) to find out whether one ordering is needed; more: it stays, unproved. */
 #define MINIMIZE_ASK 1.5
 #define QUICK_ASK 0.3
-#define MINIMIZE_ALL 5.0
-/* About a quarter of a second. */
+#define MINIMIZE_ALL 20.0
+/* About a quarter of a second; and a few seconds, where nothing else tells. */
 #define EXHAUST_STATES 40000
+#define MINIMIZE_STATES 1000000
 #define BRANCH_ALL 20.0
 #define RELAX_ALL 4.0
 /* Per branch: all are tried a little before a hard one is tried harder. */
@@ -127,7 +128,7 @@ static struct study *find_window(struct work *w, uint32_t diverge, size_t to, si
 		if (!turned)
 			r = study_ask(s, NULL, 0, VIEW_NONE, effort < QUICK_ASK ? effort : QUICK_ASK);
 		if (r == SMT_UNKNOWN && effort > QUICK_ASK) {
-			r = exhaust_window(s, NULL, 0, EXHAUST_STATES, order);
+			r = exhaust_window(s, NULL, 0, VIEW_NONE, EXHAUST_STATES, order);
 			by_states = r == SMT_SAT;
 		}
 		if (r == SMT_UNKNOWN && effort > QUICK_ASK)
@@ -300,7 +301,7 @@ static bool in_core(const struct cause *x, uint32_t k)
 /* The rest is enough; the solver may know that even less is. */
 static void drop(struct cause *x, struct study *s, const uint32_t *rest, size_t n)
 {
-	if (study_ask(s, rest, n, VIEW_NONE, QUICK_ASK) == SMT_UNSAT) {
+	if (!s->by_states && study_ask(s, rest, n, VIEW_NONE, QUICK_ASK) == SMT_UNSAT) {
 		read_core(x, s);
 		return;
 	}
@@ -318,10 +319,15 @@ static enum smt_result ask_needed(struct study *s, uint32_t edge, const uint32_t
 	/* Nothing beside it, and some run does not fail: that is how the study was chosen. */
 	if (!n || turn_directly(s, edge, rest, n, order))
 		return SMT_SAT;
+	if (s->by_states)
+		return exhaust_window(s, rest, n, edge, hard ? MINIMIZE_STATES : EXHAUST_STATES,
+				      order);
 	/* What keeps the rest and does not fail has it the other way round. */
 	r = study_ask(s, rest, n, edge, QUICK_ASK);
-	if (r == SMT_UNKNOWN && hard)
-		r = exhaust_window(s, rest, n, EXHAUST_STATES, order);
+	if (r == SMT_UNKNOWN && hard) {
+		r = exhaust_window(s, rest, n, edge, MINIMIZE_STATES, order);
+		s->by_states = r != SMT_UNKNOWN;
+	}
 	if (r == SMT_UNKNOWN && hard)
 		r = study_ask(s, rest, n, edge, MINIMIZE_ASK);
 	return r;

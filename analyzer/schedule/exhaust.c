@@ -6,6 +6,10 @@
  * solver would have to prove a sum for every order, walking the states proves
  * that none avoids the failure, or finds one that does. A state is positions,
  * memory, synchronisation and the symbols that somebody will still look at.
+ *
+ * An event that nothing of another thread can come in conflict with is done as soon
+ * as it can be, and nothing else is tried there: every order has a twin in which it
+ * comes that early, with the same values and the same end.
  */
 #include "analyzer/schedule/work.h"
 
@@ -31,6 +35,8 @@ struct exhaust {
 	bool gave_up;
 	const uint32_t *keep; /* edges of the study */
 	size_t nkeep;
+	const struct study_edge *turned; /* or NULL */
+	bool *alone; /* by local index: no other thread has a say in it or sees it meanwhile */
 };
 
 /* Positions tell what has happened, so keeping an edge is a matter of the state. */
@@ -42,7 +48,7 @@ static bool may_come(const struct exhaust *x, const struct check *c, uint32_t i)
 		if (e->after == i && !check_executed(c, e->before))
 			return false;
 	}
-	return true;
+	return !x->turned || x->turned->before != i || check_executed(c, x->turned->after);
 }
 
 struct uses {
@@ -99,6 +105,86 @@ static void find_live(struct exhaust *x)
 	free(u.until);
 }
 
+/* Two events of which it may matter who is first. */
+static bool conflict(const struct sym_event *a, const struct sym_event *b)
+{
+	bool memory = view_reads(a) || view_writes(a), other = view_reads(b) || view_writes(b);
+
+	if (a->target != b->target || a->target == SYM_NONE || memory != other)
+		return false;
+	return !memory || view_writes(a) || view_writes(b);
+}
+
+/* Operations whose effect lies in their own object, or that only let others go on. */
+static bool is_simple(const struct view_event *e)
+{
+	switch (e->e->op) {
+	case SYM_READ:
+	case SYM_WRITE:
+	case SYM_RMW:
+	case SYM_LOCK:
+	case SYM_UNLOCK:
+	case SYM_FORK:
+	case SYM_START:
+	case SYM_EXIT:
+	case SYM_JOIN:
+		return e->wait == VIEW_NONE && !e->pending && !e->foreign;
+	default:
+		return false;
+	}
+}
+
+struct readers {
+	const struct sched_view *v;
+	uint32_t thread;
+	bool mine;
+};
+
+static void note_reader(void *arg, uint64_t symbol)
+{
+	struct readers *r = arg;
+	uint32_t i = r->v->reader[symbol];
+
+	r->mine &= i == VIEW_NONE || r->v->ev[i].e->thread == r->thread;
+}
+
+/* What it decides is decided by what its own thread read. */
+static bool decides_alone(const struct sched_view *v, const struct view_event *e)
+{
+	struct readers r = { v, e->e->thread, true };
+
+	for (uint32_t k = e->cond; k < e->cond + e->ncond; k++)
+		expr_symbols(v->t->pool, v->conds[k].cond, note_reader, &r);
+	return r.mine;
+}
+
+static bool is_alone(const struct exhaust *x, uint32_t i)
+{
+	const struct view_event *e = &x->v->ev[i];
+
+	if (!is_simple(e) || !decides_alone(x->v, e))
+		return false;
+	for (uint32_t l = 0; l < x->s->win->n; l++) {
+		uint32_t j = x->s->win->events[l];
+		const struct sym_event *other = x->v->ev[j].e;
+
+		if (other->thread != e->e->thread && conflict(e->e, other) &&
+		    !encode_must(x->s->enc, i, j) && !encode_must(x->s->enc, j, i))
+			return false;
+	}
+	return true;
+}
+
+static void find_alone(struct exhaust *x)
+{
+	x->alone = xcalloc(x->s->win->n + 1, sizeof *x->alone);
+	/* Store buffers and time stamps bind more than these rules know. */
+	if (x->v->model != SCHED_SC || x->v->use_times || !x->s->enc || x->s->enc->contradiction)
+		return;
+	for (uint32_t l = 0; l < x->s->win->n; l++)
+		x->alone[l] = is_alone(x, x->s->win->events[l]);
+}
+
 static uint64_t state_hash(struct exhaust *x)
 {
 	struct check *c = x->s->run;
@@ -136,6 +222,48 @@ static bool is_goal(struct exhaust *x)
 	return x->n == x->goal && check_late(c) == CHECK_OK && check_avoids(c);
 }
 
+/* A chain whose next event is alone and can happen now, or VIEW_NONE. */
+static uint32_t next_alone(const struct exhaust *x, struct check *c)
+{
+	for (uint32_t k = 0; k < x->v->nchains; k++) {
+		uint32_t i = check_next(c, k);
+
+		if (i != VIEW_NONE && window_has(x->s->win, i) && x->alone[x->s->win->local[i]] &&
+		    may_come(x, c, i) && check_ready(c, i) == CHECK_OK)
+			return k;
+	}
+	return VIEW_NONE;
+}
+
+/* Does what is alone; false: the recorded path cannot be kept from here. */
+static bool do_alone(struct exhaust *x)
+{
+	struct check *c = x->s->run;
+
+	for (uint32_t k = next_alone(x, c); k != VIEW_NONE; k = next_alone(x, c)) {
+		uint32_t i = check_next(c, k);
+
+		if (check_step(c, i) != CHECK_OK)
+			return false;
+		x->order[x->n++] = i;
+	}
+	return true;
+}
+
+static bool walk(struct exhaust *x);
+
+/* Into the state that comes next, if it is new. */
+static bool walk_on(struct exhaust *x, uint32_t event)
+{
+	size_t n = x->n;
+
+	x->order[x->n++] = event;
+	if (do_alone(x) && enter(x, state_hash(x)) && walk(x))
+		return true;
+	x->n = n;
+	return false;
+}
+
 static bool walk(struct exhaust *x)
 {
 	struct check *c = x->s->run, *here;
@@ -154,21 +282,18 @@ static bool walk(struct exhaust *x)
 		if (i == VIEW_NONE || !window_has(x->s->win, i) || !may_come(x, here, i))
 			continue;
 		check_restore(c, here);
-		if (check_step(c, i) != CHECK_OK || !enter(x, state_hash(x)))
-			continue;
-		x->order[x->n++] = i;
-		found = walk(x);
-		x->n -= !found;
+		found = check_step(c, i) == CHECK_OK && walk_on(x, i);
 	}
 	check_free(here);
 	return found;
 }
 
-enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, size_t limit,
-			       uint32_t *out)
+enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
+			       size_t limit, uint32_t *out)
 {
 	struct exhaust x = { .s = s, .v = s->win->v, .limit = limit, .order = out,
-			     .keep = keep, .nkeep = nkeep };
+			     .keep = keep, .nkeep = nkeep,
+			     .turned = turned == VIEW_NONE ? NULL : &s->edges.v[turned] };
 	bool found;
 
 	/* Who goes on after a deadlock is the solver's business. */
@@ -179,12 +304,14 @@ enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nke
 		;
 	x.seen = xcalloc(x.seen_cap, sizeof *x.seen);
 	find_live(&x);
+	find_alone(&x);
 	check_restore(s->run, s->base);
 	check_set_diverge(s->run, s->diverge);
 	check_set_relax(s->run, s->w->relax);
-	found = walk(&x);
+	found = do_alone(&x) && walk(&x);
 	work_executed(s->w, x.nseen * STATE_COST);
 	free(x.seen);
+	free(x.alone);
 	vec_free(&x.live);
 	return found ? SMT_SAT : x.gave_up ? SMT_UNKNOWN : SMT_UNSAT;
 }

@@ -89,6 +89,7 @@ struct study {
 	uint32_t *witness;        /* a whole order that does not fail, or NULL ... */
 	size_t nwitness;          /* ... if one was met when the window was chosen */
 	double floor;             /* effort the easiest question takes: comes on top */
+	bool by_states;           /* the states told what the solver did not know: ask them first */
 	struct check *run, *base; /* to execute orders of the window */
 	uint64_t *place;          /* by event: scratch */
 };
@@ -116,12 +117,12 @@ bool turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t 
 uint32_t turn_any(struct study *s, uint32_t *out);
 void turn_sort(const struct study *s, uint32_t *edges, size_t n); /* nearest pairs first */
 /*
- * Is there an order of the window that keeps these edges and does not fail? By
- * walking all its states, at most limit of them (exhaust.c); it is then in out.
+ * Is there an order of the window that keeps these edges, has that one (or VIEW_NONE) the
+ * other way round and does not fail? By walking all its states, at most limit of them (exhaust.c); it is then in out.
  */
 #define EXHAUST_EVENTS 400
-enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, size_t limit,
-			       uint32_t *out);
+enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
+			       size_t limit, uint32_t *out);
 /* After SMT_SAT: the whole order; malloc'd. */
 uint32_t *study_order(struct study *s, size_t *n);
 /* By turning orderings of the cause; if those are not enough, any. */
