@@ -263,20 +263,22 @@ static void sum_header(struct trc_chunk *c)
 	c->header_sum = trc_checksum(c, offsetof(struct trc_chunk, header_sum));
 }
 
+/* The magic comes last: readers take a header without it for one that was not finished. */
 static void write_header(struct rec_stream *s, const struct rec_chunk_map *map)
 {
-	struct trc_chunk *c = map->head;
+	struct trc_chunk *c = map->head, h = { .magic = TRC_MAGIC };
 
-	c->version = TRC_VERSION;
-	c->stream = s->kind;
-	c->thread = s->thread;
-	c->sequence = s->sequence++;
-	c->capacity = (uint32_t)(map->len - sizeof *c);
-	c->start = s->start;
-	c->length = TRC_CHUNK_OPEN;
-	c->place = map->live ? TRC_PLACE_LIVE : TRC_PLACE_SEQUENCE;
-	c->magic = TRC_MAGIC;
-	sum_header(c);
+	h.version = TRC_VERSION;
+	h.stream = s->kind;
+	h.thread = s->thread;
+	h.sequence = s->sequence++;
+	h.capacity = (uint32_t)(map->len - sizeof *c);
+	h.start = s->start;
+	h.length = TRC_CHUNK_OPEN;
+	h.place = map->live ? TRC_PLACE_LIVE : TRC_PLACE_SEQUENCE;
+	sum_header(&h);
+	memcpy(&c->magic + 1, &h.magic + 1, sizeof h - sizeof h.magic);
+	__atomic_store_n(&c->magic, TRC_MAGIC, __ATOMIC_RELEASE);
 }
 
 static void seal(const struct rec_chunk_map *map, uint32_t used)
