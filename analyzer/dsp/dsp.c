@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define MOST_DELAYS 8 /* shown */
+
 static err_t place_order(struct dsp_map *m, enum dsp_which w, const struct sched_order *o)
 {
 	m->order[w] = o;
@@ -267,6 +269,19 @@ static void add_cause_events(struct dsp_builder *b)
 	}
 }
 
+/* A failure that needs store buffers: the stores that came too late and the loads that did not wait. */
+static void add_delays(struct dsp_builder *b)
+{
+	for (size_t i = 0; i < b->a->ndelays && i < MOST_DELAYS; i++) {
+		const struct sched_delay *d = &b->a->delays[i];
+
+		if (!dsp_ref_ok(b->map.t, d->store) || !dsp_ref_ok(b->map.t, d->load))
+			continue;
+		project(b, d->store, DSP_IN_CAUSE);
+		project(b, d->load, DSP_IN_CAUSE);
+	}
+}
+
 static int by_place(const void *pa, const void *pb)
 {
 	const struct dsp_event *a = pa, *b = pb;
@@ -403,6 +418,7 @@ static err_t build(struct dsp_builder *b, const struct sym_trace *t)
 		add_cause_events(b);
 	}
 	add_failure(b);
+	add_delays(b);
 	d->has_alternate = b->alt;
 	d->deterministic = b->a->deterministic;
 	d->common_prefix = common_prefix(&b->map);

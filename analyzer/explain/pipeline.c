@@ -5,6 +5,9 @@
 
 /* Small windows are solved in a blink; most bugs lie close to their failure. */
 #define FIRST_WINDOW 2000
+/* Store buffers make the search much larger, and reach only a few events far. */
+#define FIRST_WINDOW_TSO 60
+#define TAIL_TSO 20
 #define LAST_WINDOW 200000
 /* Events of a thread before the root cause that should be seen. */
 #define HISTORY 8
@@ -105,7 +108,8 @@ static bool extract_progress(void *arg, const char *phase, double part)
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
 {
 	struct extraction stops = { e, o };
-	struct ext_options x = { .window = o->window, .onward = e->onward, .progress = extract_progress,
+	struct ext_options x = { .window = o->window, .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
+				 .onward = e->onward, .progress = extract_progress,
 				 .progress_arg = &stops };
 	double since = now();
 
@@ -155,7 +159,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 	bool chosen = o->window != 0;
 
 	if (!chosen)
-		o->window = FIRST_WINDOW;
+		o->window = e->model == SCHED_TSO ? FIRST_WINDOW_TSO : FIRST_WINDOW;
 	for (;;) {
 		if (!e->extracted)
 			TRY(explain_extract(e, o));
@@ -299,6 +303,12 @@ static err_t solve_with_buffers(struct explanation *e, struct explain_options *o
 	return solve_growing(e, o);
 }
 
+/* The machine has no store buffers: what needs them would only keep its threads spinning. */
+static bool needs_buffers(const struct explanation *e)
+{
+	return e->model == SCHED_TSO && e->answer->ndelays > 0;
+}
+
 /* What only store buffers explain is said, and the machine has none to show it with. */
 static void note_buffers(struct explanation *e)
 {
@@ -306,15 +316,12 @@ static void note_buffers(struct explanation *e)
 	struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
 	struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
 
-	if (e->model != SCHED_TSO || !e->answer->ndelays)
+	if (!needs_buffers(e))
 		return;
 	sym_add_assumption(e->extracted->trace,
 			   "Only explainable with store buffering (TSO): with every store seen before "
 			   "the thread's next load this failure is impossible along the recorded paths.");
-	if (!failing->agreed)
-		*failing = (struct report_proof){ .why = none };
-	if (!alternate->agreed)
-		*alternate = (struct report_proof){ .why = none };
+	*failing = *alternate = (struct report_proof){ .why = none };
 }
 
 static bool alternate_confirmed(const struct explanation *e)
@@ -385,6 +392,16 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 	return NULL;
 }
 
+static err_t validate(struct explanation *e, const struct explain_options *o)
+{
+	TRY(explain_validate_failing(e));
+	TRY(explain_validate_alternates(e));
+	TRY(turn_others(e, o));
+	if (!alternate_confirmed(e) && !explain_out_of_time(e))
+		TRY(explain_solve_later(e, o));
+	return e->answer->found && rank(e) < RANK_CLEAN ? explain_serial(e) : NULL;
+}
+
 err_t explain_solve(struct explanation *e, const struct explain_options *given)
 {
 	struct explain_options o = *given;
@@ -395,13 +412,8 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	if (!chosen && answered(e))
 		TRY(look_further_back(e, &o));
 	double since = now();
-	TRY(explain_validate_failing(e));
-	TRY(explain_validate_alternates(e));
-	TRY(turn_others(e, &o));
-	if (!alternate_confirmed(e) && !explain_out_of_time(e))
-		TRY(explain_solve_later(e, &o));
-	if (e->answer->found && rank(e) < RANK_CLEAN)
-		TRY(explain_serial(e));
+	if (!needs_buffers(e))
+		TRY(validate(e, &o));
 	note_buffers(e);
 	phase_done(e, "validation", since);
 	note_gaps(e);

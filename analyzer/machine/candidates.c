@@ -14,6 +14,7 @@
 #define PER_VALUE 3u        /* places per read and way that give the same value */
 #define PER_READ 12u        /* places per read, each way */
 #define PER_LOAD 8u         /* places of a logged load that saw the wrong value */
+#define MANY 60u            /* mismatches of a run; then a logged load is given its value at once */
 #define FORCED_READS 6u     /* reads near the mismatch that are forced in the end ... */
 #define FORCED_VALUES 3u    /* ... each to that many values its word had */
 #define FORCED_QUIET 3u     /* likewise, of words that nobody else writes, when time is short ... */
@@ -531,7 +532,11 @@ static void find_for_load(struct search *s, struct frame *f)
 		f->candidates[i].near = true;
 	if (f->n > PER_LOAD)
 		f->n = PER_LOAD;
-	if (read)
+	/* Store buffers: no order helps, and one that seems to leads the threads astray. */
+	bool many = s->r->res.mismatches > MANY;
+	if (many)
+		f->n = 0;
+	if (read && !many)
 		places_of_updates(s, f, read);
 	if (read && f->wanted.address) {
 		struct candidate c = { .force = true };

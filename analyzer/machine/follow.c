@@ -148,6 +148,18 @@ uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t)
 #define LEAST_TURN 300u   /* instructions */
 #define LONGEST_TURN 100000u
 
+#define NEAR_MARK 64u     /* bytes of path: so near a timestamp ... */
+#define NEAR_TURN 20u     /* ... turns are short: behind it others may be due */
+
+/* Times that a hunt without tickets takes at shared loads lie close together. */
+static bool is_near_mark(struct run_thread *t)
+{
+	const struct trc_rec *head = run_head(t);
+
+	return head && head->type == TRC_TIME &&
+	       ((const struct trc_time *)head)->path_pos < t->s.cursor.pos + NEAR_MARK;
+}
+
 /* Whom an edge makes the thread wait for here; NULL: nobody. */
 static struct run_thread *held_by(struct mach_run *r, const struct run_thread *t)
 {
@@ -218,6 +230,8 @@ static struct run_thread *choose_earliest(struct mach_run *r, uint64_t *insns)
 
 		*insns = n < LEAST_TURN ? LEAST_TURN : n > LONGEST_TURN ? LONGEST_TURN : n;
 	}
+	if (best && is_near_mark(best))
+		*insns = NEAR_TURN;
 	return best;
 }
 

@@ -124,7 +124,15 @@ struct count {
 	uint64_t *times; /* ring of the last MAX_EVENTS events */
 	uint64_t n;
 	uint64_t onward; /* of them, behind the record */
+	uint64_t failing; /* of them, up to the failing thread's last */
 };
+
+static void note_event(struct count *c, const struct mach_access *a)
+{
+	c->times[c->n++ % MAX_EVENTS] = a->time;
+	if (a->thread == c->x->failing)
+		c->failing = c->n;
+}
 
 static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
 {
@@ -136,7 +144,7 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 	if (!ext_matters(c->x, a, &program))
 		return EXPR_NONE;
 	if (!c->x->onward)
-		c->times[c->n++ % MAX_EVENTS] = a->time;
+		note_event(c, a);
 	else if (++c->onward == ONWARD_EVENTS)
 		c->x->until = a->time;
 	return EXPR_NONE;
@@ -151,11 +159,24 @@ static bool on_stop(void *arg)
 	return x->stopped;
 }
 
-static uint64_t window_start(const struct count *c, uint64_t window)
+/* Counted from the `last`-th event back. */
+static uint64_t window_start(const struct count *c, uint64_t window, uint64_t last)
 {
 	if (!window || window > MAX_EVENTS)
 		window = MAX_EVENTS;
-	return c->n <= window ? 0 : c->times[(c->n - window) % MAX_EVENTS];
+	if (c->n - last + window > MAX_EVENTS)
+		last = c->n; /* no longer known */
+	return last <= window ? 0 : c->times[(last - window) % MAX_EVENTS];
+}
+
+static void set_window(struct ext *x, const struct count *c)
+{
+	bool cut = x->o->tail && c->failing;
+
+	x->from = window_start(c, x->o->window, cut ? c->failing : c->n);
+	x->to = UINT64_MAX;
+	if (cut && c->failing + x->o->tail < c->n && c->n - c->failing - x->o->tail < MAX_EVENTS)
+		x->to = c->times[(c->failing + x->o->tail) % MAX_EVENTS];
 }
 
 static void count_onward(void *arg)
@@ -165,14 +186,14 @@ static void count_onward(void *arg)
 
 static err_t choose_window(struct ext *x)
 {
-	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0, 0 };
+	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0, 0, 0 };
 	struct mach_hooks hooks = { .arg = &c, .access = count_access, .stop = on_stop,
 				    .onward_insns = ext_onward_insns(x), .onward = count_onward };
 
 	x->phase = "looking for shared events";
 	err_t e = mach_again(x->run, 0, &hooks, NULL);
 	x->total = c.n;
-	x->from = window_start(&c, x->o->window);
+	set_window(x, &c);
 	x->onward = x->steps = 0;
 	free(c.times);
 	return e;
@@ -200,7 +221,7 @@ static expr_id extent_access(void *arg, const struct mach_access *a, expr_id val
 
 static err_t find_locations(struct ext *x)
 {
-	struct count c = { x, NULL, 0, 0 };
+	struct count c = { x, NULL, 0, 0, 0 };
 	struct mach_hooks hooks = { .arg = &c, .access = extent_access, .stop = on_stop,
 				    .onward_insns = ext_onward_insns(x) };
 
@@ -250,7 +271,7 @@ static void add_threads(struct ext *x)
 
 static bool share_stop(void *arg)
 {
-	struct count c = { arg, NULL, 0, 0 };
+	struct count c = { arg, NULL, 0, 0, 0 };
 
 	return on_stop(&c);
 }

@@ -24,6 +24,8 @@
 
 struct ext_options {
 	uint64_t window; /* events to keep; 0: all, up to a built-in limit */
+	uint64_t tail;   /* events to keep behind the failing thread's last; 0: all. With it the
+			  * window is counted from there: others run on while it fails */
 	bool onward;     /* with what the other threads do next, behind the record (computed) */
 	/* part is 0..1; true stops the work. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);

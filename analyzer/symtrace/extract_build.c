@@ -155,7 +155,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	bool program;
 	struct piece p;
 
-	x->in_window = a->time >= x->from;
+	x->in_window = a->time >= x->from && a->time <= x->to;
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	ext_heap_watch(x, a);
 	finish_release(ext_thread(x, a->thread), a);
@@ -330,7 +330,7 @@ static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
 {
 	struct ext *x = arg;
 
-	x->in_window = mach_time(x->run) >= x->from;
+	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
 	if (x->until && mach_time(x->run) > x->until)
 		return;
 	ext_sync(x, thread, rec);
@@ -390,7 +390,7 @@ static void on_start(void *arg, uint32_t thread, uint32_t parent)
 	struct sym_event e;
 
 	(void)parent;
-	x->in_window = mach_time(x->run) >= x->from;
+	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
 	ext_thread(x, thread)->started = true;
 	x->started++;
 	/* A thread born before the window has no start event: it simply runs. */

@@ -90,7 +90,7 @@ struct ext {
 	struct share *share;
 	struct level *level;
 	struct sym_trace *trace;
-	uint64_t from;      /* the window's first moment */
+	uint64_t from, to;  /* the window's first moment and its last */
 	bool in_window;
 	VEC(struct ext_thread) threads; /* by recorded index, as in the trace */
 	VEC(struct ext_location) locations; /* sorted by start */

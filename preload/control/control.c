@@ -162,6 +162,17 @@ static unsigned split_wish(const struct ctl_site *s, unsigned wish)
 	return wish | CTL_SPLIT;
 }
 
+/*
+ * Without tickets the times of shared loads, taken behind them, bring the threads'
+ * accesses into line: a ticket is a locked instruction and empties the store buffer, and a time between
+ * a store and the load behind it would give the buffer time to empty by itself.
+ */
+static bool takes_time(const struct ctl_site *s)
+{
+	return !ctl.tickets && !ctl.enforcing && logs_value(s) && s->flags & CTL_SITE_SHARED &&
+	       !(wish_at(s) & CTL_CALLOUT_AFTER);
+}
+
 static struct ctl_wish plan(uint64_t pc, const struct insn *in)
 {
 	struct ctl_wish wish = { 0 };
@@ -178,6 +189,8 @@ static struct ctl_wish plan(uint64_t pc, const struct insn *in)
 		wish.flags |= CTL_LOG_VALUE;
 	if (takes_ticket(s))
 		wish.flags |= CTL_ORDER;
+	if (takes_time(s))
+		wish.flags |= CTL_CALLOUT_AFTER;
 	return wish;
 }
 
@@ -227,6 +240,11 @@ static void callout(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after)
 		ctl_enforce(c, pc, after);
 	if (!ctl.sites)
 		return;
+	if (after && takes_time(ctl_site(id))) {
+		if (shim.nlive > 1)
+			tr_time(c);
+		return;
+	}
 	switch (ctl.strategy) {
 	case CTL_LEARN:
 		ctl_learn(c, id);
