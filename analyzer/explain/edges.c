@@ -149,8 +149,31 @@ static bool order_sections(struct work *w, struct sched_ref before, struct held 
 	return hoisted;
 }
 
+/*
+ * A thread that waits with a permit of a semaphore in its hands may keep others from coming to what
+ * it waits for. When it got the permit behind `place` it can as well wait in front of that.
+ */
+static struct sched_ref outside_permits(const struct work *w, struct sched_ref r, size_t place)
+{
+	const struct sym_thread *th = &w->t->threads[r.thread];
+
+	for (uint32_t i = 0; i < r.index; i++) {
+		bool kept = th->events[i].op == SYM_SEMWAIT && th->events[i].result &&
+			    w->place[r.thread][i] != SIZE_MAX &&
+			    w->place[r.thread][i] > place;
+
+		for (uint32_t k = i + 1; k < r.index && kept; k++)
+			kept = th->events[k].op != SYM_SEMPOST ||
+			       th->events[k].target != th->events[i].target;
+		if (kept)
+			return (struct sched_ref){ r.thread, i };
+	}
+	return r;
+}
+
 static void add(struct work *w, struct sched_ref before, struct sched_ref after)
 {
+	after = outside_permits(w, after, place_of_event(w, before));
 	struct held h[MAX_HELD];
 	size_t n = locks_held(w->t, after, h);
 	bool hoisted = false;
