@@ -9,16 +9,24 @@
 #include "analyzer/machine/code.h"
 
 #include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static jmp_buf vex_failed;
+static bool lifting; /* vex_failed is set */
 static VexTranslateArgs args;
 static VexGuestExtents extents;
 extern VexControl vex_control; /* libVEX: read at every lift */
 
+/* libVEX gives up on code, or its helpers on a state that they hold impossible. */
 __attribute__((noreturn)) static void on_failure(void)
 {
-	longjmp(vex_failed, 1);
+	if (lifting)
+		longjmp(vex_failed, 1);
+	fputs("csched: internal error: libVEX found a state that cannot be; please report it, with the "
+	      "trace packed (csched pack)\n", stderr);
+	exit(ERR_INTERNAL);
 }
 
 static void on_log(const HChar *text, SizeT n)
@@ -113,9 +121,13 @@ bool lift(const uint8_t *bytes, uint64_t pc, unsigned max_insns, struct lifted *
 	args.guest_bytes = bytes;
 	args.guest_bytes_addr = pc;
 	vex_control.guest_max_insns = (Int)max_insns;
-	if (setjmp(vex_failed))
+	if (setjmp(vex_failed)) {
+		lifting = false;
 		return false;
+	}
+	lifting = true;
 	out->sb = LibVEX_FrontEnd(&args, &result, &updates);
+	lifting = false;
 	if (!out->sb)
 		return false;
 	out->ninsns = result.n_guest_instrs;
