@@ -263,15 +263,6 @@ static bool is_settled(const struct hunt *h)
 	return child_now() - h->begin > 3 * r->first_seconds + REFUSED_SECONDS;
 }
 
-static void forget_kept(struct hunt_result *res)
-{
-	if (!res->trace)
-		return;
-	files_remove_tree(res->trace);
-	free(res->trace);
-	free(res->output);
-}
-
 static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 {
 	struct hunt_result *res = h->res;
@@ -281,7 +272,9 @@ static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 		res->first_run = res->runs;
 		res->first_seconds = child_now() - h->begin;
 	}
-	forget_kept(res);
+	char *worse = res->trace;
+
+	free(res->output);
 	res->first_seed = j->seed;
 	memcpy(res->strategy, j->hunt, sizeof res->strategy);
 	res->output = tail_of(j->output);
@@ -291,7 +284,13 @@ static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 	} else {
 		res->trace = xstrdup(base);
 	}
-	return move_tree(trace, res->trace);
+	err_t e = move_tree(trace, res->trace);
+
+	/* Gone only when the better one is safe. */
+	if (worse && !e)
+		files_remove_tree(worse);
+	free(worse);
+	return e;
 }
 
 static err_t consider(struct hunt *h, const struct job *j, const char *trace)
