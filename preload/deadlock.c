@@ -13,7 +13,8 @@
  * All blocked. When as many threads are blocked as live, each wait is examined
  * (certain() below): certain, or might it have been woken an instant ago? If all
  * are certain it is a deadlock, reported at once. If not, a helper looks again
- * shortly (watch.c), with the kernel's word on who sleeps.
+ * shortly (watch.c), with the kernel's word on who sleeps. So it does when a thread ends and
+ * leaves only blocked ones behind.
  *
  * Layouts of glibc's objects (x86-64, stable since 2.25) are in enum layout; objects of
  * threads other than the caller are read with raw_peek(), they may vanish.
@@ -302,7 +303,8 @@ static enum deadlock_verdict all_blocked(const struct shim_thread *caller)
 	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
 		struct shim_thread *t = shim_slot(i);
 
-		if (t->life == SHIM_RESERVED || t->life == SHIM_EXITING)
+		/* Who was on its way out is gone when the kernel's count is right, below. */
+		if (t->life == SHIM_RESERVED || (t->life == SHIM_EXITING && !asleep))
 			verdict = DEADLOCK_MAYBE;
 		if (t->life != SHIM_LIVE)
 			continue;
@@ -406,6 +408,28 @@ void deadlock_unblock(struct shim_thread *t)
 	__atomic_sub_fetch(&shim.nblocked, 1, __ATOMIC_SEQ_CST);
 	if (__builtin_expect(shim.deadlocked, 0))
 		deadlock_withdraw(t);
+}
+
+/* Its end wakes somebody? Then that one will come by again. */
+static bool is_joined(const struct shim_thread *t)
+{
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
+		const struct shim_thread *o = shim_slot(i);
+
+		if (o->life == SHIM_LIVE && o->blocked_op == TRC_OP_JOIN &&
+		    shim_thread_by_pthread(o->blocked_object) == t)
+			return true;
+	}
+	return false;
+}
+
+void deadlock_leave(const struct shim_thread *t)
+{
+	uint32_t live = __atomic_load_n(&shim.nlive, __ATOMIC_SEQ_CST);
+
+	if (live && __atomic_load_n(&shim.nblocked, __ATOMIC_SEQ_CST) >= live &&
+	    !__atomic_load_n(&shim.failed, __ATOMIC_RELAXED) && !is_joined(t))
+		watch_suspect();
 }
 
 struct shim_thread *deadlock_owner(const struct shim_thread *t)

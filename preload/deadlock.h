@@ -10,6 +10,7 @@
 void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_t site,
 		    uint64_t value);
 void deadlock_unblock(struct shim_thread *t);
+void deadlock_leave(const struct shim_thread *t); /* t is not counted as living any more */
 void deadlock_wake(struct shim_thread *t, uint64_t object);
 void deadlock_wake_end(struct shim_thread *t);
 

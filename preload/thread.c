@@ -5,6 +5,7 @@
  * never unmapped, so the deadlock search may read them without the lock. Numbers
  * (struct shim_thread.index) are given out once, in order of creation.
  */
+#include "preload/deadlock.h"
 #include "preload/raw.h"
 #include "preload/shim.h"
 #include "preload/signals.h"
@@ -272,6 +273,7 @@ void shim_thread_leaving(struct shim_thread *t)
 		return;
 	t->life = SHIM_EXITING;
 	__atomic_sub_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
+	deadlock_leave(t);
 }
 
 void shim_thread_exit(struct shim_thread *t)

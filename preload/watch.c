@@ -12,6 +12,7 @@
 #define HELPER_STACK (32ul << 10)
 #define LOOKS 3          /* sleeping with no event in between, this many times in a row */
 #define LOOK_MS 20
+#define MOST_MOVES 50    /* looks that show something else, before it is no deadlock */
 
 long raw_clone_thread(unsigned long flags, void *stack_top, void (*fn)(void), uint32_t *gone);
 
@@ -128,16 +129,25 @@ bool watch_somebody_runs(void)
 	return !each_task(sleeps);
 }
 
-/* True: all threads slept through all looks, and it is a deadlock. */
+/*
+ * True: all threads slept through all looks, and it is a deadlock. Awake without an
+ * event is who waits for the scheduler; who is about to end may come by once more.
+ */
 static bool look(uint64_t events)
 {
+	int moves = 0;
+
 	for (int looks = 0; looks < LOOKS;) {
 		sleep_ms(LOOK_MS);
-		if (shim.state != SHIM_RECORDING || shim.failed || shim_all_events() != events ||
-		    shim.nblocked < shim.nlive)
+		if (shim.state != SHIM_RECORDING || shim.failed || shim.nblocked < shim.nlive)
 			return false;
-		/* Awake without an event: it may take the scheduler a while to run it. */
-		looks = each_task(sleeps_in_futex) ? looks + 1 : 0;
+		uint64_t now = shim_all_events();
+		bool moved = now != events || watch_kernel_threads() > shim.nlive + shim.nhelpers;
+
+		if (moved && ++moves > MOST_MOVES)
+			return false;
+		events = now;
+		looks = !moved && each_task(sleeps_in_futex) ? looks + 1 : 0;
 	}
 	return deadlock_all_blocked(NULL) == DEADLOCK_YES;
 }

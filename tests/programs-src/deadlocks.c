@@ -149,7 +149,51 @@ static void barrier_short(void)
 	pthread_barrier_wait(&bar);
 }
 
+static void *leaves(void *arg)
+{
+	usleep(200000); /* the others are blocked by then */
+	return arg;
+}
+
+/* The only one who could still have done something ends, and nobody waits for that. */
+static void last_leaves(void)
+{
+	pthread_t waiter, other;
+
+	sem_init(&s, 0, 0);
+	pthread_create(&other, NULL, leaves, NULL);
+	pthread_create(&waiter, NULL, waits, NULL);
+	pthread_join(waiter, NULL);
+}
+
 /* ---- not deadlocks ---- */
+
+static void post_late(void *arg)
+{
+	usleep(200000);
+	sem_post(arg);
+}
+
+static void *leaves_late(void *arg)
+{
+	pthread_key_t key;
+
+	pthread_key_create(&key, post_late);
+	pthread_setspecific(key, &s);
+	return arg;
+}
+
+/* A thread's last words wake the others. */
+static void last_words(void)
+{
+	pthread_t waiter, other;
+
+	sem_init(&s, 0, 0);
+	pthread_create(&waiter, NULL, waits, NULL);
+	pthread_create(&other, NULL, leaves_late, NULL);
+	pthread_join(waiter, NULL);
+	pthread_join(other, NULL);
+}
 
 static void on_alarm(int sig)
 {
@@ -269,6 +313,7 @@ static const struct {
 } cases[] = {
 	{ "abba", abba }, { "three", three }, { "mixed", mixed }, { "join-held", join_held },
 	{ "join-each-other", join_each_other }, { "upgrade", upgrade },
+	{ "last-leaves", last_leaves }, { "last-words", last_words },
 	{ "all-asleep", all_asleep }, { "barrier-short", barrier_short },
 	{ "woken-by-handler", woken_by_handler }, { "pingpong", pingpong },
 	{ "many-barriers", many_barriers }, { "handover", handover }, { "refused", refused },
