@@ -50,6 +50,28 @@ const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_ev
 	return &s->frames[0];
 }
 
+/* "std::vector<int, std::allocator<int> >::push_back" is "vector::push_back" to who wrote the call. */
+static char *without_templates(const char *name)
+{
+	static const char *const spaces[] = { "std::", "__cxx11::", "__gnu_cxx::" };
+	const char *keep = strstr(name, "operator"); /* its < and > are its name */
+	struct strbuf b = { 0 };
+	unsigned depth = 0;
+
+	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+		if (!strncmp(name, spaces[i], strlen(spaces[i])))
+			name += strlen(spaces[i]);
+	for (const char *s = name; *s; s++) {
+		bool counts = !keep || s < keep;
+
+		depth += counts && *s == '<';
+		if (!depth)
+			strbuf_char(&b, *s);
+		depth -= counts && *s == '>' && depth;
+	}
+	return strbuf_take(&b);
+}
+
 /* "__GI___libc_free", "cfree" and "__memcpy_avx_unaligned" as their callers know them. */
 static char *spoken_name(const char *function)
 {
@@ -84,7 +106,8 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 	/* Without a frame of the program the innermost one is the place itself. */
 	if (place == frames || !dsp_is_runtime(&place[-1]))
 		return NULL;
-	return spoken_name(place[-1].function);
+	return strstr(place[-1].function, "::") ? without_templates(place[-1].function) :
+						  spoken_name(place[-1].function);
 }
 
 const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e)

@@ -8,6 +8,9 @@
  */
 #include "analyzer/explain/explain.h"
 
+/* Beyond this the run is not gone through again for an answer that may only be somewhat better. */
+#define MOST_INSNS_TWICE 200000000u
+
 const struct sym_thread *explain_unended(const struct sym_trace *t)
 {
 	for (size_t i = 0; i < t->nthreads; i++) {
@@ -87,18 +90,47 @@ static void assume_computed(struct explanation *e)
 	}
 }
 
+/* Some pair of the root cause is about an event that was still to come. */
+static bool blames_computed(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	for (size_t i = 0; i < 2 * a->ncause; i++) {
+		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
+
+		if (e->extracted->computed[r.thread] != SYM_NONE &&
+		    r.index >= e->extracted->computed[r.thread])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The record alone had an answer. When the other thread was in the middle of something (one of
+ * two fields written) that answer is half of the truth: the other half was still to come.
+ */
+static bool tells_more(const struct explanation *e, const struct before *b)
+{
+	return blames_computed(e) && e->answer->cause_minimal >= b->answer->cause_minimal &&
+	       !e->alternate_proof.by[REPORT_MACHINE].fails_later;
+}
+
 err_t explain_solve_later(struct explanation *e, const struct explain_options *o)
 {
 	const struct sym_trace *t = e->extracted->trace;
 	bool alone = t->failure.kind != SYM_FAIL_DEADLOCK && t->failure.kind != SYM_FAIL_HANG;
 
-	if (!e->answer->found || !alone || t->failure.thread >= t->nthreads || !explain_unended(t))
+	bool had = e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+
+	if (!e->answer->found || !alone || t->failure.thread >= t->nthreads || !explain_unended(t) ||
+	    (had && e->followed.insns > MOST_INSNS_TWICE))
 		return NULL;
 	struct before b = put_aside(e);
 	e->onward = true;
 	err_t bad = solve_onward(e, o);
 	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
-	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause) {
+	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&
+	    (!had || tells_more(e, &b))) {
 		assume_computed(e);
 		forget(&b);
 		return NULL;

@@ -397,7 +397,7 @@ static err_t validate(struct explanation *e, const struct explain_options *o)
 	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
 	TRY(turn_others(e, o));
-	if (!alternate_confirmed(e) && !explain_out_of_time(e))
+	if (!explain_out_of_time(e))
 		TRY(explain_solve_later(e, o));
 	return e->answer->found && rank(e) < RANK_CLEAN ? explain_serial(e) : NULL;
 }

@@ -119,8 +119,6 @@ static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r
 	if (!pc || (!ev->occurrence && ev->op != SYM_FAIL))
 		return false;
 	bool again = !source && waits_inside(t, r, held);
-	if (!source && !held && ev->op == SYM_UNLOCK && is_wait_release(t, r))
-		return false;
 	/* The pc of an operation lies inside the call: the source has happened when
 	 * it has returned, the target waits before it is made. */
 	if (is_sync(ev->op) || ev->op == SYM_FORK || ev->op == SYM_JOIN)

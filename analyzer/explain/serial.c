@@ -231,6 +231,11 @@ static void make_first(struct serial *s)
 		.path_differs = s->best.n < s->failing->n, .executed = true,
 	};
 	s->best = (struct sched_order){ 0 };
+	/* The solver had found that nothing helps, as far as it sees; this was executed. */
+	if (a->deterministic) {
+		free(a->why);
+		a->why = NULL;
+	}
 	a->deterministic = false;
 	free(s->e->alternate_why);
 	s->e->alternate_why = s->why;

@@ -225,6 +225,7 @@ struct img_name {
 	const char *function;         /* of a local variable, or NULL */
 	const char *file;             /* declaration of the variable, or NULL */
 	unsigned line;
+	bool borrowed;                /* from a variable inside a library: tells the program's reader little */
 };
 
 /*

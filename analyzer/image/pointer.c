@@ -404,5 +404,6 @@ bool img_name_by_pointer(struct img_set *set, uint64_t addr, size_t size,
 	for (size_t i = 0; i < h.pointers.n; i++)
 		free(h.pointers.v[i].text);
 	vec_free(&h.pointers);
+	out->borrowed = h.best >= COST_LIBRARY;
 	return h.best != __INT_MAX__;
 }

@@ -351,7 +351,8 @@ static void force_read(struct search *s, struct frame *f, const struct touch *re
 	struct bytes b = { 0, 0 };
 	unsigned shift = 8u * read->first;
 
-	if (also_writes(s, read))
+	/* What nobody may write is as it is: a constant explains nothing. */
+	if (also_writes(s, read) || !mem_writable(s->r->m->mem, read->word * 8, 8))
 		return;
 	bounds(s, &p);
 	for (const struct touch *t = p.lo; t < p.hi && given.n < FORCED_VALUES; t++) {

@@ -11,7 +11,7 @@ struct cone {
 	const struct sched_view *v;
 	bool *var;
 	VEC(uint32_t) todo;
-	bool hit; /* could_change(): some symbol's variable is written with effect */
+	bool hit; /* could_change(), in_cone(): so it is for some symbol */
 };
 
 static void add_var(void *arg, uint64_t symbol)
@@ -72,10 +72,32 @@ static void could_change(void *arg, uint64_t symbol)
 	}
 }
 
+static void in_cone(void *arg, uint64_t symbol)
+{
+	struct cone *x = arg;
+	uint32_t r = x->v->reader[symbol];
+
+	x->hit |= r != VIEW_NONE && x->var[x->v->ev[r].e->target];
+}
+
+/*
+ * It wrote all it did before it looked at what the failure depends on (a count that it had just
+ * decremented); what it would have written on the other way nobody has recorded.
+ */
+static bool decides_by_failure(struct cone *x, const struct view_cond *d)
+{
+	x->hit = false;
+	expr_symbols(x->v->t->pool, d->cond, in_cone, x);
+	return x->hit;
+}
+
+/* Those behind which something is known to follow come before those behind which it may. */
 static int latest_first(const void *a, const void *b)
 {
 	const struct branch *x = a, *y = b;
 
+	if (x->leads != y->leads)
+		return x->leads ? -1 : 1;
 	if (x->at != y->at)
 		return x->at > y->at ? -1 : 1;
 	return (x->cond < y->cond) - (x->cond > y->cond);
@@ -102,7 +124,9 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 		if (is_firm(v, d))
 			*some = true;
 		else if (d->after != VIEW_NONE && leads_to_failure(&x, d))
-			vec_push(&list, (struct branch){ k, w->rank[d->after] });
+			vec_push(&list, (struct branch){ k, w->rank[d->after], true });
+		else if (d->after != VIEW_NONE && decides_by_failure(&x, d))
+			vec_push(&list, (struct branch){ k, w->rank[d->after], false });
 	}
 	if (list.n)
 		qsort(list.v, list.n, sizeof *list.v, latest_first);

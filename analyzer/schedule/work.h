@@ -63,6 +63,7 @@ void find_cause(struct work *w);
 struct branch {
 	uint32_t cond; /* view.conds[] */
 	uint64_t at;   /* place of its event in the failing order */
+	bool leads;    /* behind it lies what the failure depends on */
 };
 /* Those that could go elsewhere, the last of the run first. *some: there are firm ones apart. */
 size_t find_branches(const struct work *w, struct branch *out, bool *some);

@@ -45,10 +45,24 @@ struct ext_thread {
 };
 
 /* Bytes [start, start + size) that every event accesses whole. */
+/* How good a name is that was found for something; better ones are looked for. */
+enum ext_quality {
+	EXT_NAME_ADDRESS,
+	EXT_NAME_BORROWED, /* that of a variable inside a library */
+	EXT_NAME_TARGET,   /* "*p" for some p that happened to be there */
+	EXT_NAME_MEMBER,   /* "this->x": whose? */
+	EXT_NAME_GOOD,
+};
+
+struct ext_named {
+	uint8_t tries;   /* times a better name was looked for */
+	uint8_t quality; /* enum ext_quality */
+};
+
 struct ext_location {
 	uint64_t start;
 	uint8_t size;
-	uint8_t renamed; /* times a better name was looked for */
+	struct ext_named named;
 	uint32_t var; /* SYM_NONE until its first event */
 };
 
@@ -59,7 +73,7 @@ struct ext_object {
 	uint32_t owner; /* exclusive owner now, or SYM_NONE */
 	uint32_t depth;
 	bool recursive;
-	uint8_t renamed; /* times a better name was looked for */
+	struct ext_named named;
 	int64_t count;
 	uint64_t arrived; /* barrier: so often */
 	bool whole;       /* barrier: the current round began inside the window */
@@ -156,7 +170,8 @@ struct ext_location *ext_location_at(struct ext *x, uint64_t address);
 size_t ext_location_from(const struct ext *x, uint64_t address);
 uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
 			  uint64_t before);
-char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type);
+char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
+	       struct ext_named *named);
 
 /*
  * Where a thing was first touched it may have had no name, or only that of a
@@ -164,7 +179,7 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
  */
 struct ext_naming {
 	char **name, **type; /* type may be NULL */
-	uint8_t *tries;
+	struct ext_named *named;
 };
 void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,
 		     struct ext_naming *n);

@@ -102,7 +102,19 @@ size_t ext_location_from(const struct ext *x, uint64_t address)
 	return lo;
 }
 
-char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type)
+static enum ext_quality quality_of(const struct img_name *n)
+{
+	if (!strncmp(n->text, "0x", 2))
+		return EXT_NAME_ADDRESS;
+	if (*n->text == '*')
+		return EXT_NAME_TARGET;
+	if (n->borrowed)
+		return EXT_NAME_BORROWED;
+	return strncmp(n->text, "this->", 6) ? EXT_NAME_GOOD : EXT_NAME_MEMBER;
+}
+
+char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
+	       struct ext_named *named)
 {
 	struct img_regs regs, owner;
 	struct img_memory mem = mach_img_memory(x->run);
@@ -117,31 +129,30 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 	else if (stack_owner(x, address, &owner))
 		ctx.owner = &owner;
 	img_name_of(x->images, address, size, &ctx, &name);
+	named->quality = (uint8_t)quality_of(&name);
 	if (type)
 		*type = name.type && name.type->name ? xstrdup(name.type->name) : NULL;
 	return name.text;
 }
 
-/* An address, or "*p" for some p that happened to be there. */
-static bool is_poor(const char *name)
-{
-	return !strncmp(name, "0x", 2) || *name == '*';
-}
-
 void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,
 		     struct ext_naming *n)
 {
+	struct ext_named found = { 0 };
 	char *name, *type;
 
-	if (*n->tries == MAX_RENAMED || !is_poor(*n->name))
+	if (n->named->tries == MAX_RENAMED || n->named->quality == EXT_NAME_GOOD)
 		return;
-	++*n->tries;
-	name = ext_name(x, thread, address, size, &type);
-	if ((is_poor(name) || !strncmp(name, "heap#", 5)) && **n->name == '*') {
+	n->named->tries++;
+	name = ext_name(x, thread, address, size, &type, &found);
+	/* Where it was allocated says less than who points to it. */
+	bool by_place = !strncmp(name, "heap#", 5) && n->named->quality > EXT_NAME_BORROWED;
+	if (found.quality <= n->named->quality || by_place) {
 		free(name);
 		free(type);
 		return;
 	}
+	n->named->quality = found.quality;
 	free(*n->name);
 	*n->name = name;
 	if (n->type) {
@@ -159,12 +170,12 @@ uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct ma
 		struct sym_var *v = &x->trace->vars[l->var];
 
 		ext_name_better(x, a->thread, l->start, l->size,
-				&(struct ext_naming){ &v->name, &v->type, &l->renamed });
+				&(struct ext_naming){ &v->name, &v->type, &l->named });
 		return l->var;
 	}
 	struct sym_var v = { .address = l->start, .width = (uint8_t)(l->size * 8), .has_init = true };
 
-	v.name = ext_name(x, a->thread, l->start, l->size, &v.type);
+	v.name = ext_name(x, a->thread, l->start, l->size, &v.type, &l->named);
 	v.init = expr_const(x->trace->pool, v.width, before);
 	l->var = sym_add_var(x->trace, &v);
 	free(v.name);

@@ -63,13 +63,13 @@ static uint32_t object_index(struct ext *x, uint32_t thread, struct ext_object *
 	if (o->index != SYM_NONE) {
 		ext_name_better(x, thread, o->address, 1,
 				&(struct ext_naming){ &x->trace->objects[o->index].name, NULL,
-						      &o->renamed });
+						      &o->named });
 		return o->index;
 	}
 	struct sym_object s = { .kind = o->kind, .address = o->address, .recursive = o->recursive,
 				.count = o->count, .owner = o->owner };
 
-	s.name = ext_name(x, thread, o->address, 1, NULL);
+	s.name = ext_name(x, thread, o->address, 1, NULL, &o->named);
 	o->index = sym_add_object(x->trace, &s);
 	free(s.name);
 	return o->index;

@@ -335,6 +335,9 @@ static void via(void)
 		{ "__GI___libc_free", "libc.so.6", "free" },
 		{ "cfree", "libc.so.6", "free" },
 		{ "__memcpy_avx_unaligned_erms", "libc.so.6", "memcpy" },
+		{ "std::vector<int, std::allocator<int> >::push_back", "libstdc++.so.6", "vector::push_back" },
+		{ "std::__cxx11::basic_string<char>::operator<", "libstdc++.so.6",
+		  "basic_string::operator<" },
 		{ "helper", "program", NULL },
 	};
 
