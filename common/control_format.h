@@ -104,6 +104,7 @@ enum ctl_how {
  * never comes. A target may also be "again": inside the call of a condition wait, woken,
  * before the mutex is taken again; after any other call. And a source "inside" a call: it has come
  * to a system call there (it has arrived at a barrier, or let its mutex go), or has returned.
+ * "middle" is between the read and the write of an instruction that does both (add $1, counter).
  *
  *   turn ID THREAD MODULE OFFSET N WHEN
  *

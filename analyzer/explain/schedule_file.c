@@ -104,6 +104,27 @@ static bool waits_inside(const struct sym_trace *t, struct sched_ref r, bool hel
 	return held ? is_wait_release(t, r) || is_last_release(t, r) : is_wait_lock(t, r);
 }
 
+/*
+ * One half of an instruction that reads and writes (add $1, counter): the other is the event
+ * next to it. Others can come between the two.
+ */
+static bool is_half(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_thread *th = &t->threads[r.thread];
+	const struct sym_event *e = &th->events[r.index];
+	uint32_t other = e->op == SYM_READ ? r.index + 1 : e->op == SYM_WRITE ? r.index - 1 : SYM_NONE;
+	const struct sym_event *o = other < th->nevents ? &th->events[other] : NULL;
+
+	return o && (o->op == SYM_READ || o->op == SYM_WRITE) && o->op != e->op && o->pc == e->pc &&
+	       o->occurrence == e->occurrence && o->target == e->target;
+}
+
+/* Behind the read, or in front of the write: between the halves of the instruction. */
+static bool is_middle(const struct sym_trace *t, struct sched_ref r, bool behind)
+{
+	return is_half(t, r) && (event_at(t, r)->op == SYM_READ) == behind;
+}
+
 /* source: what others wait for. held: the thread waits behind it. */
 static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r, bool source,
 		   bool held, struct schedule_end *out)
@@ -133,6 +154,7 @@ static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r
 		.n = ev->op == SYM_FAIL ? CTL_NEVER : ev->occurrence,
 		.again = again,
 		.inside = source && is_sign_inside(t, r),
+		.middle = is_middle(t, r, source || held),
 		.after = !again && (held || (source && !is_sign_inside(t, r))),
 	};
 	if (!place_of(e->images, pc, &out->place))

@@ -234,13 +234,13 @@ static void demote_at(struct tr_ctx *c, uint32_t site)
 	ctl_pct_step(c);
 }
 
-static void callout(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after)
+static void callout(struct tr_ctx *c, uint32_t id, uint64_t pc, enum ctl_at at)
 {
 	if (ctl.enforcing)
-		ctl_enforce(c, pc, after);
+		ctl_enforce(c, pc, at);
 	if (!ctl.sites)
 		return;
-	if (after && takes_time(ctl_site(id))) {
+	if (at == CTL_AT_AFTER && takes_time(ctl_site(id))) {
 		if (shim.nlive > 1)
 			tr_time(c);
 		return;

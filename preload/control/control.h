@@ -92,7 +92,7 @@ void ctl_meet(const struct shim_thread *t, bool chosen, uint64_t us);
 /* enforce.c */
 bool ctl_enforce_init(const char *path);
 unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in);
-void ctl_enforce(struct tr_ctx *c, uint64_t pc, bool after);
+void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at);
 void ctl_enforce_start(struct tr_ctx *c);
 void ctl_enforce_end(void);
 

@@ -28,7 +28,7 @@
 #define NAME_MAX_ 256
 #define INSN_MAX 15
 
-enum when { BEFORE, AFTER, AGAIN, INSIDE };
+enum when { BEFORE, AFTER, AGAIN, INSIDE, MIDDLE };
 
 struct end {
 	char thread[SHIM_ID_MAX];
@@ -101,7 +101,7 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-static const char when_names[][8] = { "before", "after", "again", "inside" };
+static const char when_names[][8] = { "before", "after", "again", "inside", "middle" };
 
 static bool parse_end(const char **p, struct end *e)
 {
@@ -184,7 +184,8 @@ bool ctl_enforce_init(const char *path)
  * compare with. "After" a call means when it has returned: the call is watched, and
  * the instruction behind it, which may also be reached in other ways.
  */
-static unsigned plan_end(struct end *e, uint64_t pc, const struct insn *in, const struct ctl_module *m)
+static unsigned plan_end(struct end *e, bool source, uint64_t pc, const struct insn *in,
+			 const struct ctl_module *m)
 {
 	bool call = in->cls == INSN_CALL || in->cls == INSN_CALL_IND;
 
@@ -192,9 +193,13 @@ static unsigned plan_end(struct end *e, uint64_t pc, const struct insn *in, cons
 		return CTL_CALLOUT_BEFORE;
 	if (e->module != m->hash || e->offset != pc - m->bias)
 		return 0;
+	if (e->when == MIDDLE && !split_possible(in)) /* of another build: the read alone, or the write */
+		e->when = source ? AFTER : BEFORE;
 	if (e->when != BEFORE && call)
 		__atomic_store_n(&e->back, pc + in->len, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->pc, pc, __ATOMIC_RELEASE);
+	if (e->when == MIDDLE)
+		return CTL_SPLIT | CTL_CALLOUT_MIDDLE;
 	return e->when == AFTER && !call ? CTL_CALLOUT_AFTER : CTL_CALLOUT_BEFORE;
 }
 
@@ -205,7 +210,8 @@ unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in)
 	unsigned flags = again && in->flags & INSN_LOCKED && m && !m->own ? CTL_CALLOUT_BEFORE : 0;
 
 	for (unsigned i = 0; m && i < nedges; i++)
-		flags |= plan_end(&edges[i].source, pc, in, m) | plan_end(&edges[i].target, pc, in, m);
+		flags |= plan_end(&edges[i].source, true, pc, in, m) |
+			 plan_end(&edges[i].target, false, pc, in, m);
 	return flags;
 }
 
@@ -234,15 +240,17 @@ static bool takes_again(struct end *e, const struct tr_ctx *c, uint64_t pc)
 }
 
 /* Is this the execution of the end that counts? */
-static bool reached(struct end *e, const struct tr_ctx *c, uint64_t pc, bool after)
+static bool reached(struct end *e, const struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 {
-	uint64_t at = __atomic_load_n(&e->pc, __ATOMIC_ACQUIRE), back = e->back;
+	uint64_t mine = __atomic_load_n(&e->pc, __ATOMIC_ACQUIRE), back = e->back;
+	enum ctl_at where = e->when == MIDDLE ? CTL_AT_MIDDLE :
+			    e->when == AFTER && !back ? CTL_AT_AFTER : CTL_AT_BEFORE;
 
-	if ((at != pc && back != pc) || !pc || !same(e->thread, c->thread->id))
+	if ((mine != pc && back != pc) || !pc || !same(e->thread, c->thread->id))
 		return takes_again(e, c, pc);
-	if (back == pc && !after && returned(e, c))
+	if (back == pc && at == CTL_AT_BEFORE && returned(e, c))
 		return true;
-	if (at != pc || after != (e->when == AFTER && !back))
+	if (mine != pc || at != where)
 		return false;
 	if (++e->count != e->n)
 		return false;
@@ -381,16 +389,16 @@ static void stop_at(struct tr_ctx *c, struct edge *e)
  * What lies behind us has happened before we wait for anything; what is to
  * happen now, or is announced before it happens, comes after the waiting.
  */
-void ctl_enforce(struct tr_ctx *c, uint64_t pc, bool after)
+void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 {
 	for (unsigned i = 0; i < nedges; i++)
-		if (edges[i].source.when != BEFORE && reached(&edges[i].source, c, pc, after))
+		if (edges[i].source.when != BEFORE && reached(&edges[i].source, c, pc, at))
 			happened(&edges[i]);
 	for (unsigned i = 0; i < nedges; i++)
-		if (reached(&edges[i].target, c, pc, after))
+		if (reached(&edges[i].target, c, pc, at))
 			stop_at(c, &edges[i]);
 	for (unsigned i = 0; i < nedges; i++)
-		if (edges[i].source.when == BEFORE && reached(&edges[i].source, c, pc, after))
+		if (edges[i].source.when == BEFORE && reached(&edges[i].source, c, pc, at))
 			happened(&edges[i]);
 }
 

@@ -3,6 +3,7 @@
 #define CSCHED_TRANSLATE_BUILD_H
 
 #include "preload/translate/emit.h"
+#include "preload/translate/hooks.h"
 
 struct build {
 	struct tr_region *region;
@@ -38,7 +39,7 @@ void order_end(struct build *b);
 /* libc.c: what is noted of an access in libc's synchronisation; flags of hooks.h */
 unsigned libc_wishes(uint64_t pc, const struct insn *in);
 /* callout.c */
-void callout_emit(struct build *b, uint32_t id, bool after);
+void callout_emit(struct build *b, uint32_t id, enum ctl_at at);
 /* ordered: with a ticket, which comes first. False: not a load that can be logged. */
 bool value_emit(struct build *b, const struct insn *in, unsigned size, bool ordered);
 /* The operand into gs:[slot], and what it was onto the path. */
@@ -46,7 +47,6 @@ void value_log(struct build *b, const struct insn *in, unsigned size, bool order
 /* The instruction with gs:[slot] in place of its memory operand. */
 void value_copy(const struct insn *in, const uint8_t *code, uint32_t slot);
 /* split.c */
-bool split_possible(const struct insn *in);
 /* id: of a callout between the halves; UINT32_MAX none */
 void split_emit(struct build *b, const struct insn *in, uint32_t id);
 

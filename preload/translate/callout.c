@@ -9,14 +9,14 @@ struct callout {
 	uint64_t pc;
 	uint8_t *start, *go_on;
 	uint32_t id;
-	bool after;
+	enum ctl_at at;
 };
 
 static struct callout *callouts;
 static uint32_t ncallouts;
 
 /* One callout: 21 bytes that can be jumped over by patching the first two. */
-void callout_emit(struct build *b, uint32_t id, bool after)
+void callout_emit(struct build *b, uint32_t id, enum ctl_at at)
 {
 	if (!callouts)
 		callouts = tr_alloc(CALLOUTS_MAX * sizeof *callouts);
@@ -28,7 +28,7 @@ void callout_emit(struct build *b, uint32_t id, bool after)
 		e8(0x90);
 	k->pc = b->pc;
 	k->id = id;
-	k->after = after;
+	k->at = at;
 	k->start = tr_at;
 	emit_gs_store(CTX_RCX, REG_RCX_);
 	e8(0xb9), e32(ncallouts++);
@@ -58,7 +58,7 @@ void tr_callout(struct tr_ctx *c)
 	c->resume = (uint64_t)k.go_on;
 	c->pc = k.pc;
 	if (ctl_callout)
-		ctl_callout(c, k.id, k.pc, k.after);
+		ctl_callout(c, k.id, k.pc, k.at);
 	/* A signal noted meanwhile: step from here to the next boundary. */
 	if (c->pending) {
 		c->stepping = true;

@@ -1,7 +1,7 @@
 /* The dispatcher: translated code was left, see why, and say where to go on. */
 #include "preload/translate/hooks.h"
 
-void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after);
+void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, enum ctl_at at);
 
 /* The generation this thread lives in from here on; see tr_settled(). */
 void tr_note_generation(struct tr_ctx *c, uint64_t pc)

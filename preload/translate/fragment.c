@@ -418,7 +418,9 @@ static void wishes_before(struct build *b, const struct insn *in, const struct c
 {
 	vec15_settle(b);
 	if (w->flags & CTL_CALLOUT_BEFORE)
-		callout_emit(b, w->id, false);
+		callout_emit(b, w->id, CTL_AT_BEFORE);
+	if ((w->flags & (CTL_CALLOUT_MIDDLE | CTL_SPLIT)) == CTL_CALLOUT_MIDDLE)
+		callout_emit(b, w->id, CTL_AT_MIDDLE);
 	if (w->flags & CTL_LOG_VALUE && in->flags & INSN_MEM)
 		b->in_slot = value_emit(b, in, insn_memory_size(in), is_ordered(in, w));
 }
@@ -437,8 +439,6 @@ static struct ctl_wish wish_at(uint64_t pc, const struct insn *in)
 		wish.flags &= ~(unsigned)(CTL_LOG_VALUE | CTL_ORDER); /* it has its own */
 	else
 		wish.flags &= ~(unsigned)CTL_SPLIT;
-	if ((wish.flags & (CTL_CALLOUT_MIDDLE | CTL_SPLIT)) == CTL_CALLOUT_MIDDLE)
-		wish.flags |= CTL_CALLOUT_BEFORE;
 	return wish;
 }
 
@@ -456,7 +456,7 @@ static void callout_after(struct build *b, uint32_t id)
 
 	vec15_settle(b);
 	b->pc = b->last_pc;
-	callout_emit(b, id, true);
+	callout_emit(b, id, CTL_AT_AFTER);
 	b->pc = pc;
 }
 

@@ -18,6 +18,9 @@ enum ctl_flag {
 	CTL_CALLOUT_MIDDLE = 32, /* with CTL_SPLIT: between the halves; else before */
 };
 
+/* Where in its instruction a callout is made. */
+enum ctl_at { CTL_AT_BEFORE, CTL_AT_AFTER, CTL_AT_MIDDLE };
+
 struct ctl_wish {
 	unsigned flags;
 	uint32_t id; /* handed to ctl_callout */
@@ -29,9 +32,13 @@ extern struct ctl_wish (*ctl_plan)(uint64_t pc, const struct insn *in);
 /*
  * Runs natively on the thread's own native stack, without locks, at the
  * instruction: c->regs, c->rflags are the application's (may be read, not
- * changed); pc is the instruction's address. `after` tells the two kinds apart.
+ * changed); pc is the instruction's address. A callout for the middle of an instruction
+ * that is not split is made before it, as one for the middle.
  */
-extern void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, bool after);
+extern void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, enum ctl_at at);
+
+/* Can it be done in two halves? (CTL_SPLIT) */
+bool split_possible(const struct insn *in);
 
 /* Called at every system call's entry and return, thread start and end; NULL: off. */
 extern void (*ctl_syscall_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);

@@ -79,7 +79,7 @@ void split_emit(struct build *b, const struct insn *in, uint32_t id)
 
 	value_log(b, in, size, true, CTX_SPLIT);
 	if (id != UINT32_MAX)
-		callout_emit(b, id, false);
+		callout_emit(b, id, CTL_AT_MIDDLE);
 	value_copy(in, code, CTX_SPLIT);
 	order_begin_keeping(b, in);
 	emit_gs_store(CTX_SPILL, reg);

@@ -13,6 +13,7 @@ static const char good[] = "csched-schedule 1\n"
 			   "# text 0 source x = y; /* so */\n"
 			   "edge 7 T0 lib.so 40 1 before T0.1.2 app ffffffffffffffff 18446744073709551615 after\n"
 			   "edge 8 T0.1 app 10 1 inside T0.2 app 20 2 again\n"
+			   "edge 9 T0.1 app 10 1 middle T0.2 app 20 2 middle\n"
 			   "turn 0 T0.2 app 1219 1 after\n"
 			   "# at 0 turn 1 47 app.c\n"
 			   "# in 0 turn main\n"
@@ -45,7 +46,7 @@ static void reads(void)
 	struct schedule s;
 	err_t e = read_text(good, &s);
 
-	if (!CHECK(!e && s.edges.n == 3 && s.turns.n == 2 && s.builds.n == 1,
+	if (!CHECK(!e && s.edges.n == 4 && s.turns.n == 2 && s.builds.n == 1,
 		   "a schedule is read"))
 		return;
 	const struct schedule_edge *x = schedule_edge(&s, 0), *y = schedule_edge(&s, 7);
@@ -62,6 +63,8 @@ static void reads(void)
 	free(text);
 	CHECK(schedule_edge(&s, 8)->target.again && schedule_edge(&s, 8)->source.inside && s.turns.v[0].after && s.turns.v[0].place.line == 47 &&
 	      !strcmp(s.turns.v[1].module, "-"), "waits inside a call, and turns with their places");
+	CHECK(schedule_edge(&s, 9)->source.middle && schedule_edge(&s, 9)->target.middle,
+	      "and waits between the halves of an instruction");
 	char *first = written(&s);
 	schedule_free(&s);
 	e = read_text(first, &s);
