@@ -244,6 +244,13 @@ static bool is_store(const struct insn *in)
 	return in->map == 0 && (in->op == 0x88 || in->op == 0x89 || in->op == 0xc6 || in->op == 0xc7);
 }
 
+/* movslq (table,index,4),reg: where a switch goes; such tables are constants. */
+static bool is_jump_table(const struct insn *in)
+{
+	return in->map == 0 && in->op == 0x63 && !in->disp_len && (in->modrm & 7) == 4 &&
+	       in->sib >> 6 == 2;
+}
+
 static bool is_global(const struct insn *in)
 {
 	return (in->modrm & 0xc7) == 5; /* relative to rip */
@@ -267,7 +274,8 @@ unsigned libc_wishes(uint64_t pc, const struct insn *in)
 	ready = true;
 	const struct range *r = range_below(pc);
 
-	if (!r || pc >= r->end || in->cls != INSN_NORMAL || !(in->flags & INSN_MEM) || is_own(in))
+	if (!r || pc >= r->end || in->cls != INSN_NORMAL || !(in->flags & INSN_MEM) || is_own(in) ||
+	    is_jump_table(in))
 		return 0;
 	return is_wanted(r->wanted, in) ? CTL_ORDER | CTL_LOG_VALUE : 0;
 }
