@@ -33,8 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 2
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN */
+#define TRC_VERSION 3
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -327,7 +327,9 @@ struct trc_sync {
 /*
  * Threads do the same few operations over and over. One that may be repeated is written with a
  * number behind it (size tells); until another gets that number, TRC_AGAIN with it stands for
- * the same record with another timestamp. Readers show TRC_AGAIN as TRC_SYNC.
+ * the same record with another timestamp. Readers show TRC_AGAIN as TRC_SYNC. One of eight bytes
+ * has no timestamp (tsc 0): in path mode, where the path says what came before it, and
+ * no other thread touched the object since this one last did.
  */
 #define TRC_SYNC_SLOTS 128
 struct trc_sync_named {
@@ -337,7 +339,7 @@ struct trc_sync_named {
 
 struct trc_again {
 	struct trc_rec rec; /* flags: slot */
-	uint64_t tsc;
+	uint64_t tsc;       /* may be missing, see above */
 };
 #define TRC_SYNC_OP(flags) ((flags) & 0xfff)
 #define TRC_SYNC_AT(flags) ((flags) >> 12)

@@ -84,7 +84,7 @@ static err_t resolve(struct trc_iter *it, const struct trc_rec **rec)
 
 		*s = *it->named[a->rec.flags];
 		s->rec.size = sizeof *s;
-		s->tsc = a->tsc;
+		s->tsc = a->rec.size >= sizeof *a ? a->tsc : 0;
 		*rec = &s->rec;
 	}
 	return NULL;

@@ -180,7 +180,8 @@ static const struct type_row {
 	/* Without the ticket: recorded before there was one. */
 	[TRC_THREAD_EXIT] = { "thread-exit", IN(THREAD), LEN(trc_thread_exit, ticket), { 0 },
 			      check_thread_exit },
-	[TRC_AGAIN] = { "again", IN(THREAD), sizeof(struct trc_again), { 0 }, check_again },
+	/* Without a timestamp it is its head alone. */
+	[TRC_AGAIN] = { "again", IN(THREAD), sizeof(struct trc_rec), { 0 }, check_again },
 
 	[TRC_FRAGMENT] = { "fragment", IN(FRAGS), sizeof(struct trc_fragment), { 0 },
 			   check_fragment },

@@ -11,6 +11,7 @@
 #include "preload/deadlock.h"
 #include "preload/raw.h"
 #include "preload/shim.h"
+#include "preload/translate/layout.h"
 
 enum trait {
 	ACQUIRES = 1,  /* DONE with success: the object is held now */
@@ -133,11 +134,68 @@ static uint32_t slot_of(unsigned op_at, uint64_t object, uint64_t site)
 }
 
 /*
+ * Which thread had the last event on an object, by hash; index + 1. Only a hint: a thread that reads
+ * what another is about to overwrite leaves out one timestamp, and the other has its own.
+ */
+#define USERS 1024
+static uint32_t users[USERS];
+
+static inline uint32_t *user_of(uint64_t object)
+{
+	return &users[(object >> 3 ^ object >> 13) % USERS];
+}
+
+static inline bool is_alone(const struct shim_thread *t, uint64_t object)
+{
+	uint32_t *user = user_of(object), me = t->index + 1;
+
+	if (__atomic_load_n(user, __ATOMIC_RELAXED) == me)
+		return true;
+	__atomic_store_n(user, me, __ATOMIC_RELAXED);
+	return false;
+}
+
+/*
+ * A repetition needs no timestamp where the path says what was before it, nobody else uses the
+ * object and the clock was read a moment ago: 256 bytes of path are a few
+ * thousand instructions. rdtsc takes 12-25 ns in a VM, as much as all the rest here.
+ */
+#define CLOCK_STEP 256
+
+static inline bool needs_no_time(struct shim_thread *t, uint64_t object)
+{
+	if (!t->path_ptr || !is_alone(t, object))
+		return false;
+	uint64_t at = *t->path_ptr;
+
+	if (at - t->clock_at < CLOCK_STEP)
+		return true;
+	t->clock_at = at;
+	return false;
+}
+
+/* `timed`: this one must have a timestamp. */
+static inline __attribute__((always_inline)) void
+write_again(struct shim_thread *t, uint32_t slot, uint64_t object, bool timed)
+{
+	bool bare = !timed && needs_no_time(t, object);
+	size_t size = bare ? sizeof(struct trc_rec) : sizeof(struct trc_again);
+	struct trc_again *r = rec_begin(&t->rec, size);
+
+	if (!r)
+		return;
+	if (!bare)
+		r->tsc = raw_tsc();
+	rec_commit(&t->rec, r, TRC_AGAIN, slot, size);
+}
+
+/*
  * An operation that succeeded and is about no other thread. Handlers of the program may come
  * between looking at a slot and writing the record: their operations are written whole.
  */
 static inline __attribute__((always_inline)) void
-write_plain(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t site, uint64_t value)
+write_plain(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t site, uint64_t value,
+	    bool timed)
 {
 	uint32_t slot = slot_of(op_at, object, site);
 	const struct shim_named *n = &t->named[slot];
@@ -146,12 +204,7 @@ write_plain(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t sit
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(n->object == object && n->site == site && n->value == value &&
 			     n->op_at == op_at, 1)) {
-		struct trc_again *r = rec_begin(&t->rec, sizeof *r);
-
-		if (r) {
-			r->tsc = raw_tsc();
-			rec_commit(&t->rec, r, TRC_AGAIN, slot, sizeof *r);
-		}
+		write_again(t, slot, object, timed);
 	} else {
 		write_named(t, op_at, slot, object, site, value);
 	}
@@ -163,7 +216,7 @@ static void write_sync(struct shim_thread *t, unsigned op_at, const struct event
 {
 	t->nevents++;
 	if (!e->result && (uint32_t)e->thread == SHIM_NO_THREAD && !t->naming)
-		write_plain(t, op_at, e->object, e->site, e->value);
+		write_plain(t, op_at, e->object, e->site, e->value, true);
 	else
 		write_whole(t, op_at, e);
 }
@@ -386,7 +439,7 @@ quick(struct shim_thread *t, unsigned op, uint64_t object, uint64_t site, uint64
 	if (shim_opt.mode == SHIM_MODE_SYNC)
 		t->last_sp = stack_pointer();
 	t->nevents++;
-	write_plain(t, op, object, site, value);
+	write_plain(t, op, object, site, value, false);
 	if (trait & ACQUIRES)
 		held_push(t, object, site, op);
 }
@@ -444,6 +497,59 @@ static __attribute__((noinline)) long any_event(unsigned op_at, uint64_t object,
 	if (trait & SPECIAL)
 		special_after(t, &e);
 	return result;
+}
+
+static inline struct shim_thread *thread_of_context(void)
+{
+	struct shim_thread *t;
+
+	__asm__("movq %%gs:%c1, %0" : "=r"(t) : "i"(CTX_THREAD));
+	return t;
+}
+
+/*
+ * Path mode, straight from translated code: the lock or unlock that is like an earlier one
+ * and needs no timestamp. Nothing is called from here, so that only the registers that are used are
+ * saved. False: nothing was done, shim_event_native() must.
+ */
+bool shim_event_quick(unsigned op_at, uint64_t object, uint64_t site, long result, uint64_t thread,
+		      uint64_t value)
+{
+	struct shim_thread *t = thread_of_context();
+	uint32_t slot = slot_of(op_at, object, site), nheld = t->nheld;
+	const struct shim_named *n = &t->named[slot];
+	struct rec_stream *s = &t->rec;
+	uint8_t *at = s->pos;
+
+	(void)thread;
+	if ((op_at != TRC_OP_LOCK && op_at != TRC_OP_UNLOCK) || result)
+		return false;
+	if (shim.state != SHIM_RECORDING || !*shim_here || ctl.active || t->blocked_op || t->waking)
+		return false;
+	if (n->object != object || n->site != site || n->value != value || n->op_at != op_at)
+		return false;
+	if (!t->path_ptr || *user_of(object) != t->index + 1 ||
+	    *t->path_ptr - t->clock_at >= CLOCK_STEP)
+		return false;
+	if (s->dead || !at || at + sizeof(struct trc_rec) > s->end)
+		return false;
+	if (op_at == TRC_OP_LOCK) {
+		if (nheld == SHIM_HELD_MAX)
+			return false;
+		t->held[nheld] = (struct shim_held){ object, site, op_at, 0 };
+		t->nheld = nheld + 1;
+	} else {
+		if (!nheld || t->held[nheld - 1].object != object)
+			return false;
+		t->nheld = nheld - 1;
+	}
+	t->last_site = site;
+	t->nevents++;
+	s->pos = at + sizeof(struct trc_rec);
+	__atomic_store_n((uint64_t *)at,
+			 (uint64_t)sizeof(struct trc_rec) << 32 | slot << 16 | TRC_AGAIN,
+			 __ATOMIC_RELEASE);
+	return true;
 }
 
 long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,

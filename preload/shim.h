@@ -60,6 +60,7 @@ struct shim_thread {
 	uint64_t blocked_wakes;    /* wake-ups before it began to wait; ~0: one was under way */
 	uint64_t last_site, last_sp;
 	struct shim_held held[SHIM_HELD_MAX];
+	uint64_t clock_at;         /* path mode: the record pointer when the clock was last read */
 	bool naming;               /* in the middle of using `named`: handlers leave it alone */
 	struct shim_named named[TRC_SYNC_SLOTS];
 
@@ -75,7 +76,8 @@ struct shim_thread {
 	char id[SHIM_ID_MAX];      /* "T0.2.1"; deep families end in "~" */
 	void *alt_stack;           /* sync mode: for our fault handlers */
 	uint64_t hidden_mask;      /* fault signals the program believes to be blocked */
-	void *translator;          /* the translator's context, its own business */
+	void *translator;          /* the translator's context, its own business, ... */
+	const uint64_t *path_ptr;  /* ... but for its record pointer; NULL: does not move */
 };
 
 enum shim_state {
@@ -148,6 +150,10 @@ long shim_event(unsigned op_at, uint64_t object, uint64_t site, long result, uin
 		uint64_t value);
 long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
 		       uint64_t thread, uint64_t value);
+/* The same, for what is usual, from translated code: see event.c. */
+bool shim_event_quick(unsigned op_at, uint64_t object, uint64_t site, long result,
+		      uint64_t thread, uint64_t value)
+	__attribute__((no_caller_saved_registers));
 #define SHIM_AT(op, at) ((unsigned)(op) | (unsigned)(at) << 12)
 
 struct shim_fault {

@@ -94,7 +94,8 @@ static enum action at_event(struct mach_run *r, struct run_thread *t)
 			r->hooks->sync(r->hooks->arg, t->index, s);
 		if (is_sync_failure(r, t, s))
 			return ACT_FAILURE;
-		run_clock(t, r->m->insns, s->tsc);
+		if (s->tsc)
+			run_clock(t, r->m->insns, s->tsc);
 		t->s.rec++;
 	}
 	set_reg(r, 0, g->guest_RCX);

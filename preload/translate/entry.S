@@ -125,24 +125,64 @@ function tr_resume_inside
 function tr_resume_inside_end
 /*
  * The record primitive, called by the application's rules: rcx is where to go
- * on in the cache, the arguments are in place, the callee preserves the rest.
+ * on in the cache, the arguments are in place, the callee preserves the rest. The usual
+ * lock and unlock is done by shim_event_quick, and nothing needs to be saved for it but the flags.
+ * (Not in CTX_SPILL: that still holds what a path record displaced.)
  */
 function tr_enter_event
 	movq	%rcx, %gs:CTX_RESUME
 	movq	%gs:CTX_RCX, %rcx
+	movq	%rsp, %gs:CTX_REGS + 32
+	movq	%gs:CTX_STACK, %rsp
+	movq	%xmm15, %gs:CTX_PTR
+	seto	%al
+	lahf
+	movq	%rax, %gs:CTX_R11
+	call	shim_event_quick	/* every register but rax stays as it is */
+	testb	%al, %al
+	jz	event_in_full
+/* As in tr_resume: a signal in here starts over. */
+function tr_quick_leave
+	cmpq	$0, %gs:CTX_PENDING
+	jne	quick_pending
+	movq	%gs:CTX_R11, %rax
+	addb	$127, %al
+	sahf
+	movl	$0, %eax		/* the result; the flags stay */
+	movq	%gs:CTX_REGS + 32, %rsp
+	jmp	*%gs:CTX_RESUME
+function tr_quick_leave_end
+quick_pending:
+	movq	%gs:CTX_STACK, %rsp
+	movq	%gs:CTX_R11, %rax
+	addb	$127, %al
+	sahf
+	pushfq
+	popq	%gs:CTX_FLAGS
+	movq	$0, %gs:CTX_REGS + 0
 	movq	%rcx, %gs:CTX_REGS + 8
 	movq	%rdx, %gs:CTX_REGS + 16
-	movq	%rsp, %gs:CTX_REGS + 32
 	movq	%rsi, %gs:CTX_REGS + 48
 	movq	%rdi, %gs:CTX_REGS + 56
 	movq	%r8, %gs:CTX_REGS + 64
 	movq	%r9, %gs:CTX_REGS + 72
 	movq	%r10, %gs:CTX_REGS + 80
 	movq	%r11, %gs:CTX_REGS + 88
-	movq	%gs:CTX_STACK, %rsp
+	jmp	tr_event_leave
+event_in_full:
+	movq	%gs:CTX_R11, %rax
+	addb	$127, %al
+	sahf
+	movq	%rcx, %gs:CTX_REGS + 8
+	movq	%rdx, %gs:CTX_REGS + 16
+	movq	%rsi, %gs:CTX_REGS + 48
+	movq	%rdi, %gs:CTX_REGS + 56
+	movq	%r8, %gs:CTX_REGS + 64
+	movq	%r9, %gs:CTX_REGS + 72
+	movq	%r10, %gs:CTX_REGS + 80
+	movq	%r11, %gs:CTX_REGS + 88
 	pushfq
 	popq	%gs:CTX_FLAGS
-	movq	%xmm15, %gs:CTX_PTR
 	call	shim_event_native
 	movq	%rax, %gs:CTX_REGS + 0
 /* As in tr_resume: a signal in here starts over. */

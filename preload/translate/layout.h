@@ -24,6 +24,7 @@
 #define CTX_R11 248
 #define CTX_VEC15 256    /* the application's ymm15 (zmm15) */
 #define CTX_SPLIT 320    /* between the halves of a split instruction: the operand, see split.c */
+#define CTX_THREAD 328   /* its struct shim_thread */
 
 /* enum tr_entry: why translated code was left */
 #define ENTRY_DIRECT 0

@@ -41,6 +41,7 @@ bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
  */
 static void go_dead(struct tr_ctx *c)
 {
+	c->thread->path_ptr = NULL;
 	if (!c->path_dead) {
 		uint8_t *p = tr_alloc(SCRATCH_LEN + RAW_PAGE);
 
@@ -82,6 +83,8 @@ bool tr_path_open(struct tr_ctx *c)
 		return false;
 	}
 	c->ptr = (uint64_t)c->path_begin;
+	c->thread->clock_at = 0;
+	c->thread->path_ptr = &c->ptr;
 	return true;
 }
 
@@ -105,6 +108,7 @@ void tr_path_next(struct tr_ctx *c, uint64_t at)
 void tr_path_close(struct tr_ctx *c)
 {
 	tr_profile_stop(c);
+	c->thread->path_ptr = NULL;
 	if (!c->path_dead)
 		rec_path_close(&c->thread->path, c->ptr - (uint64_t)c->path_begin);
 	c->path_dead = true;

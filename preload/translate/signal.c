@@ -123,6 +123,8 @@ static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct t
 		return;
 	if (within(uc->rip, tr_resume, tr_resume_end))
 		uc->rip = (uint64_t)tr_resume;
+	else if (within(uc->rip, tr_quick_leave, tr_quick_leave_end))
+		uc->rip = (uint64_t)tr_quick_leave;
 	else if (within(uc->rip, tr_event_leave, tr_event_leave_end))
 		uc->rip = (uint64_t)tr_event_leave;
 	else if (within(uc->rip, tr_call_check, tr_call_insn) ||

@@ -142,9 +142,9 @@ struct tr_ctx {
 	uint64_t scratch_r11;
 	uint8_t vec15[64];
 	uint64_t split;
+	struct shim_thread *thread;
 	/* from here on only C looks */
 	uint8_t *path_begin, *path_end;
-	struct shim_thread *thread;
 	struct tr_ctx *next;       /* all contexts, never unlinked */
 	uint32_t alive;            /* the kernel clears it when the thread is really gone */
 	uint32_t go;               /* set by the parent once the clone is recorded */
@@ -196,6 +196,7 @@ _Static_assert(offsetof(struct tr_ctx, spin) == CTX_SPIN, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, native_gs) == CTX_NATIVE_GS, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, split) == CTX_SPLIT, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, vec15) == CTX_VEC15, "layout.h");
+_Static_assert(offsetof(struct tr_ctx, thread) == CTX_THREAD, "layout.h");
 
 struct tr_frag {
 	uint64_t pc;
@@ -259,6 +260,8 @@ void tr_enter_indirect(void);
 void tr_enter_special(void);
 void tr_enter_callout(void);
 void tr_enter_event(void);
+void tr_quick_leave(void);
+void tr_quick_leave_end(void);
 void tr_event_leave(void);
 void tr_event_leave_end(void);
 void tr_shard_spin(void);

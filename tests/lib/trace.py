@@ -75,7 +75,7 @@ def chunks(path, check):
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version not in (1, 2):
+        if magic != 0x6B6E686368637363 or version not in (1, 2, 3):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
@@ -122,11 +122,11 @@ def slot_of(size, record):
     return struct.unpack_from("<I", record, SYNC_SIZE)[0] if size >= SYNC_SIZE + 8 else None
 
 
-def again_run(payload, at, window):
-    """Slots of the TRC_AGAIN records from `at` on, at most window of them."""
-    part = payload[at:at + 16 * window]
-    heads = memoryview(part[:len(part) // 16 * 16]).cast("Q")[::2].tolist()
-    first = TYPE["TRC_AGAIN"] | 16 << 32  # less the flags
+def again_run(payload, at, window, size):
+    """Slots of the TRC_AGAIN records of so many bytes from `at` on, at most window of them."""
+    part = payload[at:at + size * window]
+    heads = memoryview(part[:len(part) // size * size]).cast("Q")[::size // 8].tolist()
+    first = TYPE["TRC_AGAIN"] | size << 32  # less the flags
     return [h >> 16 & 0xFFFF for h in itertools.takewhile(lambda h: h & ~0xFFFF0000 == first, heads)]
 
 
@@ -142,9 +142,9 @@ def sync_flags(path):
             if not kind or size < 8 or size % 8 or at + size > end:
                 raise ValueError("%s: record of type %d, %d bytes at %d" % (path, kind, size, at))
             if kind == TYPE["TRC_AGAIN"]:
-                run = again_run(payload, at, window)
+                run = again_run(payload, at, window, size)
                 yield from (named[slot] for slot in run)
-                at += 16 * len(run)
+                at += size * len(run)
                 window = min(4096, window * 2) if len(run) == window else 64
                 continue
             if kind == TYPE["TRC_SYNC"]:
@@ -225,4 +225,4 @@ class Trace:
                 named[slot_of(len(b), b)] = e
                 yield e
             elif kind == TYPE["TRC_AGAIN"]:
-                yield named[flags]._replace(tsc=struct.unpack_from("<Q", b, 8)[0])
+                yield named[flags]._replace(tsc=struct.unpack_from("<Q", b, 8)[0] if len(b) > 8 else 0)

@@ -147,9 +147,11 @@ __attribute__((unused)) static void tw_named(struct tw *w, unsigned op, uint64_t
 
 __attribute__((unused)) static void tw_again(struct tw *w, uint64_t tsc, uint32_t slot)
 {
-	struct trc_again *a = tw_rec(w, TRC_AGAIN, slot, sizeof *a);
+	/* Time 0: without. */
+	struct trc_again *a = tw_rec(w, TRC_AGAIN, slot, tsc ? sizeof *a : sizeof a->rec);
 
-	a->tsc = tsc;
+	if (tsc)
+		a->tsc = tsc;
 }
 
 __attribute__((unused)) static void tw_fragment(struct tw *w, uint32_t id, unsigned kind,

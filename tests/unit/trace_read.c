@@ -166,7 +166,7 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = 9;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads versions 1 to 2");
+	expect("a foreign version", "format version 9, this csched reads versions 1 to 3");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
@@ -265,7 +265,7 @@ static void repetitions(void)
 	struct tw w;
 	struct trc *t;
 	struct trc_iter it;
-	const struct trc_rec *rec, *kept[6] = { NULL };
+	const struct trc_rec *rec, *kept[8] = { NULL };
 	int n = 0;
 
 	tw_open(&w, TRC_STREAM_THREAD, 0, 4096);
@@ -275,20 +275,22 @@ static void repetitions(void)
 	tw_again(&w, 4, 1);
 	tw_named(&w, TRC_OP_LOCK, 5, 30, 3, 0);
 	tw_again(&w, 6, 0);
+	tw_again(&w, 0, 1);
+	tw_again(&w, 0, 0);
 	tw_save(&w, DIR_NAME, "t0.rec");
 	err_t e = trc_open(DIR_NAME, 0, &t);
 
 	trc_iter_init(&it, e ? NULL : t->threads.v[0].rec_stream);
 	it.keep = true;
-	while (!e && !(e = trc_next(&it, &rec)) && rec && n < 6)
+	while (!e && !(e = trc_next(&it, &rec)) && rec && n < 8)
 		kept[n++] = rec;
-	bool good = !e && n == 6;
-	for (int i = 0; i < 6 && good; i++) {
+	bool good = !e && n == 8;
+	for (int i = 0; i < 8 && good; i++) {
 		const struct trc_sync *s = (const void *)kept[i];
 
-		good = s->rec.type == TRC_SYNC && s->tsc == (uint64_t)i + 1 &&
-		       s->rec.flags == (i % 2 && i < 4 ? TRC_OP_UNLOCK : TRC_OP_LOCK) &&
-		       s->object == (i < 4 ? 20u : 30u) && s->thread == UINT32_MAX;
+		good = s->rec.type == TRC_SYNC && s->tsc == (i < 6 ? (uint64_t)i + 1 : 0) &&
+		       s->rec.flags == (i == 1 || i == 3 || i == 6 ? TRC_OP_UNLOCK : TRC_OP_LOCK) &&
+		       s->object == (i < 4 || i == 6 ? 20u : 30u) && s->thread == UINT32_MAX;
 	}
 	CHECK(good, "repetitions read as what they repeat (%s)", e ? e->msg : "");
 	err_free(e);
