@@ -159,6 +159,37 @@ void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
 			(struct tr_code){ start, end, !!(prot & PROT_WRITE), anonymous };
 }
 
+/*
+ * Instructions decoded lately: what liveness.c looks at when a fragment ends is often where the
+ * next one begins. Taken only while the bytes are still the same.
+ */
+#define DECODED 256u
+static struct decoded {
+	uint64_t pc, bytes[2];
+	struct insn in;
+} decoded[DECODED];
+
+const struct insn *tr_insn_at(uint64_t pc)
+{
+	struct decoded *d = &decoded[pc % DECODED];
+	const uint8_t *code = (const uint8_t *)pc;
+	size_t avail = tr_code_avail(pc);
+	uint64_t first, last;
+
+	if (avail < 15) {
+		d->pc = 0;
+		insn_decode(&d->in, code, avail, pc);
+		return &d->in;
+	}
+	__builtin_memcpy(&first, code, 8);
+	__builtin_memcpy(&last, code + 7, 8);
+	if (d->pc != pc || d->bytes[0] != first || d->bytes[1] != last) {
+		insn_decode(&d->in, code, avail, pc);
+		*d = (struct decoded){ pc, { first, last }, d->in };
+	}
+	return &d->in;
+}
+
 size_t tr_code_avail(uint64_t pc)
 {
 	const struct tr_code *r = search(pc);

@@ -472,7 +472,7 @@ static void fill(struct build *b)
 			b->lens[b->ninsns++] = (uint16_t)(tr_at - at);
 			return;
 		}
-		insn_decode(&in, (const uint8_t *)b->pc, tr_code_avail(b->pc), b->pc);
+		in = *tr_insn_at(b->pc);
 		struct ctl_wish wish = wish_at(b->pc, &in);
 		if (must_stop(b, &in, &wish)) {
 			end_direct(b, b->pc);
@@ -524,7 +524,7 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 		return TR_UNMAPPED;
 	if (range->writable || tr_tables_full() || emit_constants_full())
 		return TR_UNTRANSLATABLE;
-	insn_decode(&in, (const uint8_t *)pc, tr_code_avail(pc), pc);
+	in = *tr_insn_at(pc);
 	struct tr_region *region = tr_region_for(pc);
 	if (!translatable(&in) || !region)
 		return TR_UNTRANSLATABLE;

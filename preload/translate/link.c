@@ -9,7 +9,7 @@
 #define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
 #define EXITS_MAX (1u << 23)
 #define LENS_MAX (1u << 25)
-#define HASH_FIRST (1u << 13)
+#define HASH_FIRST (1u << 11)
 #define HASH_MAX (1u << 22)
 
 void tr_regions_reset(void);
@@ -26,6 +26,17 @@ static uint16_t *lens;
 static uint64_t *hash;
 static uint32_t hash_size = HASH_FIRST, hash_used;
 static uint32_t nfrags, nexits, nlens;
+/*
+ * Most look-ups find nothing: does another fragment begin where this one could go on? A bit for
+ * each address that does, by hash, says so without leaving the processor's cache.
+ */
+#define FILTER_BITS (1u << 17)
+static uint64_t filter[FILTER_BITS / 64];
+
+static uint32_t filter_bit(uint64_t pc)
+{
+	return (uint32_t)(pc ^ pc >> 17) & (FILTER_BITS - 1);
+}
 
 bool tr_link_init(void);
 bool tr_link_init(void)
@@ -62,6 +73,7 @@ static void hash_grow(void)
 {
 	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
 	hash_size *= 4;
+	tr_populate(hash, hash_size * sizeof *hash);
 	for (uint32_t i = 0; i < nfrags; i++)
 		if (frags[i].generation == tr.generation)
 			hash[slot_of(frags[i].pc)] = slot_value(frags[i].pc, i);
@@ -69,12 +81,17 @@ static void hash_grow(void)
 
 static void hash_empty(void)
 {
+	memset(filter, 0, sizeof filter);
 	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
 	hash_used = 0;
 }
 
 struct tr_frag *tr_lookup(uint64_t pc)
 {
+	uint32_t bit = filter_bit(pc);
+
+	if (!(filter[bit / 64] >> bit % 64 & 1))
+		return NULL;
 	uint32_t i = (uint32_t)hash[slot_of(pc)];
 
 	return i ? &frags[i - 1] : NULL;
@@ -82,6 +99,11 @@ struct tr_frag *tr_lookup(uint64_t pc)
 
 void tr_insert(struct tr_frag *f)
 {
+	uint32_t bit = filter_bit(f->pc);
+
+	filter[bit / 64] |= 1ull << bit % 64;
+	if (!hash_used)
+		tr_populate(hash, hash_size * sizeof *hash);
 	hash[slot_of(f->pc)] = slot_value(f->pc, (uint32_t)(f - frags));
 	if (++hash_used > hash_size / 2 && hash_size < HASH_MAX)
 		hash_grow();
@@ -105,8 +127,12 @@ bool tr_frag_known(uint32_t id)
 /* Ids run on across generations: id is the index plus one. */
 struct tr_frag *tr_frag_new(void)
 {
+	static uint8_t *ready;
 	struct tr_frag *f = &frags[nfrags++];
 
+	if (!ready)
+		ready = (uint8_t *)frags;
+	tr_stay_ahead(&ready, (uint8_t *)(f + 1), (uint8_t *)(frags + FRAGS_MAX));
 	*f = (struct tr_frag){ .id = nfrags }; /* a forked child uses its parent's again */
 	return f;
 }

@@ -25,46 +25,47 @@ struct tr_free tr_dead_registers(uint64_t pc)
 	struct tr_free f = { 0, 0 };
 	uint32_t live = 0, reads, writes;
 	bool faults = false;
-	struct insn in;
 
 	for (int n = 0; n < SCAN_INSNS; n++) {
-		if (!insn_decode(&in, (const uint8_t *)pc, tr_code_avail(pc), pc))
+		const struct insn *in = tr_insn_at(pc);
+
+		if (!in->len)
 			return f;
-		if (in.cls == INSN_SYSCALL) { /* clobbers rcx and r11, after they were recorded */
+		if (in->cls == INSN_SYSCALL) { /* clobbers rcx and r11, after they were recorded */
 			f.dead |= 0x802u & ~live;
 			return f;
 		}
-		if (in.cls == INSN_JMP || in.cls == INSN_CALL) {
-			pc = in.target;
+		if (in->cls == INSN_JMP || in->cls == INSN_CALL) {
+			pc = in->target;
 			continue;
 		}
 		/* A branch target could read what is dead on the fall-through. */
-		if (in.cls != INSN_NORMAL || !insn_registers(&in, &reads, &writes))
+		if (in->cls != INSN_NORMAL || !insn_registers(in, &reads, &writes))
 			return f;
-		faults |= may_fault(&in);
+		faults |= may_fault(in);
 		live |= reads & ~f.dead;
 		f.dead |= writes & ~live;
 		if (!faults)
 			f.unseen = f.dead;
 		if (f.dead & 0xff)
 			return f;
-		pc += in.len;
+		pc += in->len;
 	}
 	return f;
 }
 
 bool tr_flags_dead(uint64_t pc)
 {
-	struct insn in;
-
 	for (int n = 0; n < SCAN_INSNS; n++) {
-		if (!insn_decode(&in, (const uint8_t *)pc, tr_code_avail(pc), pc))
+		const struct insn *in = tr_insn_at(pc);
+
+		if (!in->len)
 			return false;
-		if (in.flags & INSN_SETS_FLAGS)
-			return in.cls == INSN_NORMAL;
-		if (in.cls != INSN_NORMAL || !(in.flags & INSN_KEEPS_FLAGS))
+		if (in->flags & INSN_SETS_FLAGS)
+			return in->cls == INSN_NORMAL;
+		if (in->cls != INSN_NORMAL || !(in->flags & INSN_KEEPS_FLAGS))
 			return false;
-		pc += in.len;
+		pc += in->len;
 	}
 	return false;
 }

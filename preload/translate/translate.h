@@ -323,6 +323,7 @@ struct tr_code {
 bool tr_code_refresh(void);
 const struct tr_code *tr_code_at(uint64_t pc);
 size_t tr_code_avail(uint64_t pc);                 /* bytes that may be decoded, at most 15 */
+const struct insn *tr_insn_at(uint64_t pc); /* until the next call; len 0: none */
 void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous); /* mapped anew */
 void tr_code_used(uint64_t pc);                    /* this page has been translated */
 bool tr_code_is_used(uint64_t start, uint64_t end);
