@@ -101,7 +101,7 @@ enum ctl_how {
  * without its directory; OFFSET is hexadecimal, an ELF virtual address (pc less the load
  * bias); N counts from 1; WHEN is "before" or "after" the instruction; after a
  * call means when it has returned. MODULE "-" is the start of the thread; an N of CTL_NEVER
- * never comes. A target may also be "again": inside the call of a condition wait, woken,
+ * never comes; THREAD "*" at its start is every thread that no line names. A target may also be "again": inside the call of a condition wait, woken,
  * before the mutex is taken again; after any other call. And a source "inside" a call: it has come
  * to a system call there (it has arrived at a barrier, or let its mutex go), or has returned.
  * "middle" is between the read and the write of an instruction that does both (add $1, counter).
@@ -110,6 +110,10 @@ enum ctl_how {
  *
  * Behind the order: from here on the thread runs when those of earlier turns and all
  * others are blocked, have ended or wait for their turn.
+ *
+ *   yield
+ *
+ * In that rest, who wakes others lets them go first.
  *
  * Lines that start with # are remarks; the shim skips them. Some are for the analyzer,
  * which finds the edges again with them in a program that was built anew:
@@ -124,6 +128,7 @@ enum ctl_how {
 #define CTL_SCHEDULE_MAGIC "csched-schedule 1"
 #define CTL_MAX_EDGES 256
 #define CTL_START_MODULE "-"
+#define CTL_ANY_THREAD "*"
 #define CTL_NEVER UINT32_MAX
 
 /* FNV-1a of a module's file name (no directory). */

@@ -12,12 +12,20 @@ struct access {
 	VEC(struct sched_ref) reads; /* since that write, the last one of each thread */
 };
 
+/* Of a lock that a deadlock is about: who gave it back last. */
+struct lock {
+	bool relevant;
+	bool released;
+	struct sched_ref release;
+};
+
 struct work {
 	const struct sym_trace *t;
 	const struct sched_order *order;
 	size_t until;
 	size_t **place;          /* [thread][index] -> place in the order, SIZE_MAX: not in it */
 	struct access *vars;
+	struct lock *locks;      /* by object */
 	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
 	struct edges *out;
 };
@@ -250,6 +258,34 @@ static void barrier(struct work *w, struct sched_ref r)
 		w->arrived.n = kept;
 }
 
+/* A deadlock can come early: who has its locks before whom is a part of the order. */
+static void section(struct work *w, struct sched_ref r)
+{
+	const struct sym_event *e = event_at(w->t, r);
+	struct lock *l = acquires(e) || e->op == SYM_UNLOCK ? &w->locks[e->target] : NULL;
+
+	if (!l || !l->relevant)
+		return;
+	if (e->op == SYM_UNLOCK) {
+		l->released = true;
+		l->release = r;
+	} else if (l->released) {
+		push(w, l->release, r);
+	}
+}
+
+static void mark_locks(struct work *w)
+{
+	const struct sym_failure *f = &w->t->failure;
+
+	for (size_t i = 0; f->kind == SYM_FAIL_DEADLOCK && i < f->nblocked; i++) {
+		const struct sym_event *e = &w->t->threads[f->blocked[i].thread].events[f->blocked[i].event];
+
+		if (e->op == SYM_LOCK || e->op == SYM_RDLOCK)
+			w->locks[e->target].relevant = true;
+	}
+}
+
 static void mark(struct work *w, struct sched_ref r)
 {
 	const struct sym_event *e = event_at(w->t, r);
@@ -290,31 +326,58 @@ static void note_paths(struct work *w, const struct sched_answer *a, bool *neede
 	}
 }
 
+static bool reads_needed(const struct sym_trace *t, const struct sym_event *e, const bool *needed)
+{
+	struct question q = { needed, false };
+
+	if ((e->op == SYM_READ || e->op == SYM_RMW) && e->symbol != EXPR_NONE)
+		expr_symbols(t->pool, e->symbol, ask, &q);
+	return q.yes;
+}
+
+/* One step back: variables whose values are needed, and what was written to them. */
+static bool mark_step(struct work *w, bool *needed, bool *followed)
+{
+	const struct sym_trace *t = w->t;
+	bool more = false;
+
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		for (uint32_t k = 0; k < t->threads[i].nevents; k++)
+			if (reads_needed(t, &t->threads[i].events[k], needed))
+				mark(w, (struct sched_ref){ i, k });
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		for (uint32_t k = 0; k < t->threads[i].nevents; k++) {
+			const struct sym_event *e = &t->threads[i].events[k];
+
+			if ((e->op != SYM_WRITE && e->op != SYM_RMW) || e->value == EXPR_NONE ||
+			    e->target >= t->nvars || !w->vars[e->target].relevant || followed[e->target])
+				continue;
+			expr_symbols(t->pool, e->value, note_symbol, needed);
+			more = true;
+		}
+	for (size_t i = 0; i < t->nvars; i++)
+		followed[i] = w->vars[i].relevant;
+	return more;
+}
+
 /* What the failure and the way there are computed from has a say in every order. */
 static void mark_conditions(struct work *w, const struct sched_answer *a)
 {
 	const struct sym_trace *t = w->t;
 	bool *needed = xcalloc(expr_symbol_count(t->pool) + 1, sizeof *needed);
+	bool *followed = xcalloc(t->nvars + 1, sizeof *followed);
 
 	if (t->failure.condition != EXPR_NONE)
 		expr_symbols(t->pool, t->failure.condition, note_symbol, needed);
 	note_paths(w, a, needed);
-	for (uint32_t i = 0; i < t->nthreads; i++)
-		for (uint32_t k = 0; k < t->threads[i].nevents; k++) {
-			const struct sym_event *e = &t->threads[i].events[k];
-			struct question q = { needed, false };
-
-			if ((e->op == SYM_READ || e->op == SYM_RMW) && e->symbol != EXPR_NONE)
-				expr_symbols(t->pool, e->symbol, ask, &q);
-			if (q.yes)
-				mark(w, (struct sched_ref){ i, k });
-		}
+	while (mark_step(w, needed, followed))
+		;
+	free(followed);
 	free(needed);
 }
 
 static void mark_variables(struct work *w, const struct sched_answer *a, const struct dsp *d)
 {
-	mark_conditions(w, a);
 	for (size_t i = 0; i < a->ncause; i++) {
 		mark(w, a->cause[i].before);
 		mark(w, a->cause[i].after);
@@ -322,6 +385,7 @@ static void mark_variables(struct work *w, const struct sched_answer *a, const s
 	for (int side = 0; d && side < DSP_SIDES; side++)
 		for (size_t i = 0; i < d->side[side].nevents; i++)
 			mark(w, d->side[side].events[i].ref);
+	mark_conditions(w, a);
 }
 
 static void add_cause(struct work *w, const struct sched_answer *a)
@@ -411,13 +475,16 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 			  .out = out };
 
 	w.vars = xcalloc(t->nvars + 1, sizeof *w.vars);
+	w.locks = xcalloc(t->nobjects + 1, sizeof *w.locks);
 	index_order(&w);
+	mark_locks(&w);
 	mark_variables(&w, a, d);
 	add_cause(&w, a);
 	add_waits(&w, d);
 	add_passed(&w);
 	for (size_t i = 0; i < w.until; i++) {
 		access(&w, order->refs[i]);
+		section(&w, order->refs[i]);
 		barrier(&w, order->refs[i]);
 	}
 	vec_free(&w.arrived);
@@ -432,6 +499,7 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 		free(w.place[i]);
 	free(w.place);
 	free(w.vars);
+	free(w.locks);
 }
 
 struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,

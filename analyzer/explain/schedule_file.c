@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define MAX_HOLDS 64
-#define FORMS 2 /* of each alternate, see part_of() */
-#define RETREATS 4 /* see retreat_of() */
+#define FORMS 3 /* of each alternate, see part_of() */
+#define RETREATS 3 /* see retreat_of() */
 
 static bool is_sync(enum sym_op op)
 {
@@ -88,10 +88,15 @@ static bool is_sign_inside(const struct sym_trace *t, struct sched_ref r)
 	       (e->op == SYM_UNLOCK && is_wait_release(t, r));
 }
 
-/* A thread that had only begun, or not even that: held at its start. */
+/*
+ * A thread that had only begun, or not even that: held at its start. One that was being made when the run
+ * failed has no name yet: it is whoever has no part in the order.
+ */
 static struct schedule_end start_of(const struct sym_trace *t, uint32_t thread)
 {
-	return (struct schedule_end){ .thread = xstrdup(t->threads[thread].id),
+	const char *id = t->threads[thread].id;
+
+	return (struct schedule_end){ .thread = xstrdup(id[1] == '#' ? CTL_ANY_THREAD : id),
 				      .module = xstrdup(CTL_START_MODULE), .n = 1, .after = true };
 }
 
@@ -315,7 +320,8 @@ static struct part late_part(const struct sym_trace *t, const struct sched_alter
 /*
  * How a run goes on behind an alternate is not part of the explanation, and what is best
  * depends on the program: a thread may be in the middle of something when the order
- * ends, or doomed by what comes behind the pair. Both ways are offered; the real program shows.
+ * ends, or doomed by what comes behind the pair, or by going on though it just woke the others. These
+ * ways are offered; the real program shows.
  */
 static struct part part_of(const struct sym_trace *t, const struct sched_alternate *x,
 			   unsigned form)
@@ -407,6 +413,7 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 		if (way / FORMS >= a->nalternates)
 			return err_new(ERR_NOANSWER, "there is no such alternate to write");
 		p = part_of(e->extracted->trace, &a->alternates[way / FORMS], way % FORMS);
+		s.yields = way % FORMS == FORMS - 1;
 	} else {
 		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
 		s.retreats = true;

@@ -137,6 +137,10 @@ static bool read_line(struct schedule *s, char *line)
 	}
 	if (!*line || *line == '#')
 		return true;
+	if (!strcmp(line, "yield")) {
+		s->yields = true;
+		return true;
+	}
 	return !strncmp(line, "turn ", 5) ? read_turn(s, line + 5) :
 					    !strncmp(line, "edge ", 5) && read_edge(s, line + 5);
 }
@@ -211,6 +215,8 @@ void schedule_write(const struct schedule *s, FILE *f)
 		write_place(f, e->id, "source", &e->source);
 		write_place(f, e->id, "target", &e->target);
 	}
+	if (s->yields)
+		fputs("yield\n", f);
 	uint32_t n = 0;
 	for (size_t i = 0; i < s->turns.n; i++) {
 		const struct schedule_end *e = &s->turns.v[i];
@@ -270,7 +276,8 @@ char *schedule_end_text(const struct schedule_end *e)
 	struct strbuf b = { 0 };
 
 	if (!strcmp(e->module, CTL_START_MODULE)) {
-		strbuf_fmt(&b, "%s at its start", e->thread);
+		strbuf_fmt(&b, "%s at its start",
+			   strcmp(e->thread, CTL_ANY_THREAD) ? e->thread : "a further thread");
 		return strbuf_take(&b);
 	}
 	strbuf_fmt(&b, "%s %s ", e->thread, e->n == CTL_NEVER ? "failing at" :

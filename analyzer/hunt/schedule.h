@@ -33,6 +33,7 @@ struct schedule {
 	VEC(struct schedule_edge) edges;
 	VEC(struct schedule_end) turns; /* where the rest begins, in this order */
 	VEC(struct schedule_build) builds;
+	bool yields;   /* in the rest who wakes others lets them go first */
 	bool retreats; /* leaves the failing order before its cause, instead of turning a pair of it */
 };
 

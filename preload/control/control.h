@@ -82,7 +82,7 @@ void ctl_pct_init(uint64_t depth, uint64_t steps);
 void ctl_pct_step(struct tr_ctx *c);
 void ctl_pct_demote(struct tr_ctx *c);
 void ctl_pct_end(void);
-void ctl_serial_init(void);
+void ctl_serial_init(bool yields);
 void ctl_serial_join(struct tr_ctx *c, unsigned rank);
 void ctl_pct_forked(void);
 

@@ -58,6 +58,7 @@ static struct edge edges[CTL_MAX_EDGES];
 static unsigned nedges;
 static bool again; /* some edge is one */
 static bool turns;
+static bool yields; /* see ctl_serial_init() */
 /* Of the serial rest; edges watch system calls in front of it. */
 static void (*serial_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);
 static uint32_t waiting; /* threads held back right now */
@@ -125,7 +126,13 @@ static bool parse_line(const char *p)
 
 	if (*p == '#' || *p == '\n' || !*p)
 		return true;
-	if (nedges == CTL_MAX_EDGES || !word(&p, keyword, sizeof keyword))
+	if (!word(&p, keyword, sizeof keyword))
+		return false;
+	if (same(keyword, "yield")) {
+		yields = true;
+		return true;
+	}
+	if (nedges == CTL_MAX_EDGES)
 		return false;
 	struct edge *e = &edges[nedges];
 	e->turn = same(keyword, "turn");
@@ -168,7 +175,7 @@ bool ctl_enforce_init(const char *path)
 	text[n] = 0;
 	if (n > 0 && n < sizeof text - 1 && parse(text)) {
 		if (turns)
-			ctl_serial_init();
+			ctl_serial_init(yields);
 		serial_enter = ctl_syscall_enter;
 		ctl_syscall_enter = at_syscall;
 		return true;
@@ -413,9 +420,10 @@ static bool is_named(const struct tr_ctx *c)
 void ctl_enforce_start(struct tr_ctx *c)
 {
 	uint32_t start = ctl_module_hash(CTL_START_MODULE);
+	const char *name = is_named(c) ? c->thread->id : CTL_ANY_THREAD;
 
 	for (unsigned i = 0; i < nedges; i++)
-		if (edges[i].target.module == start && same(edges[i].target.thread, c->thread->id)) {
+		if (edges[i].target.module == start && same(edges[i].target.thread, name)) {
 			edges[i].target.count = edges[i].target.n;
 			stop_at(c, &edges[i]);
 		}

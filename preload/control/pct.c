@@ -14,6 +14,7 @@
 
 #include "preload/raw.h"
 #include "preload/translate/translate.h"
+#include "preload/watch.h"
 
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -27,6 +28,7 @@
 #define SERIAL_HOLD_US 400000
 #define BIRTH_US 3000     /* how long a parent waits for its child to show up */
 #define WAKE_US 300       /* how long a waker waits for those it woke */
+#define YIELD_US 50000    /* the same when it lets them go first */
 #define NOBODY (-1)
 
 enum state { GONE, RUNNABLE, BLOCKED };
@@ -36,6 +38,8 @@ struct slot {
 	int64_t priority;
 	uint32_t turn;     /* futex */
 	uint64_t births;   /* seen before its clone call; 0: not in one */
+	uint64_t returns;  /* seen before its system call */
+	bool wakes;        /* that is a wake */
 };
 
 static struct slot slots[CTL_THREADS];
@@ -50,6 +54,7 @@ static unsigned nchanges, forced;
 static uint64_t slice_us = SLICE_US, hold_us = HOLD_US;
 static uint32_t waiting;
 static bool free_run;
+static bool yields; /* in the serial rest: who wakes others lets them go first */
 static bool serial; /* nobody is preempted: the rest of an enforced run, see ctl_serial_join() */
 
 static void take(void)
@@ -232,6 +237,8 @@ static void enter(struct tr_ctx *c, long nr, const uint64_t args[6])
 		wait_turn(me);
 	progress++;
 	s->births = makes_thread(nr, args) ? births : 0;
+	s->returns = __atomic_load_n(&returns, __ATOMIC_ACQUIRE);
+	s->wakes = nr == SYS_futex && ((int)args[1] & 127) == FUTEX_WAKE;
 	if (!may_block(nr, args))
 		return;
 	take();
@@ -263,6 +270,19 @@ static void await_others(struct slot *s, long nr, long result)
 		await(&returns, returns + 1, WAKE_US);
 }
 
+/*
+ * Did this call wake others? They are there when nobody runs any more: also who was about to
+ * sleep when it was woken, and so is not in the call's result.
+ */
+static bool woke_others(const struct slot *s)
+{
+	uint64_t until = ctl_now_us() + YIELD_US;
+
+	while (watch_somebody_runs() && ctl_now_us() < until)
+		raw(SYS_sched_yield);
+	return __atomic_load_n(&returns, __ATOMIC_ACQUIRE) != s->returns;
+}
+
 static void leave(struct tr_ctx *c, long nr, long result)
 {
 	int me;
@@ -270,11 +290,16 @@ static void leave(struct tr_ctx *c, long nr, long result)
 
 	if (!s || s->state == GONE)
 		return;
+	bool waker = yields && s->wakes && s->state == RUNNABLE && may_run(me) && woke_others(s);
 	await_others(s, nr, result);
 	take();
 	if (s->state == BLOCKED)
 		returns++;
 	s->state = RUNNABLE;
+	if (waker && owner == me) {
+		s->priority = --lowest;
+		owner = NOBODY;
+	}
 	choose();
 	release();
 	if (!may_run(me))
@@ -346,9 +371,10 @@ void ctl_serial_join(struct tr_ctx *c, unsigned rank)
 	wait_turn(me);
 }
 
-void ctl_serial_init(void)
+void ctl_serial_init(bool yields_to_woken)
 {
 	serial = true;
+	yields = yields_to_woken;
 	slice_us = SERIAL_SLICE_US;
 	hold_us = SERIAL_HOLD_US;
 	lowest = -CTL_MAX_EDGES;

@@ -14,6 +14,8 @@ static const char good[] = "csched-schedule 1\n"
 			   "edge 7 T0 lib.so 40 1 before T0.1.2 app ffffffffffffffff 18446744073709551615 after\n"
 			   "edge 8 T0.1 app 10 1 inside T0.2 app 20 2 again\n"
 			   "edge 9 T0.1 app 10 1 middle T0.2 app 20 2 middle\n"
+			   "edge 10 T0.1 app 10 1 after * - 0 1 after\n"
+			   "yield\n"
 			   "turn 0 T0.2 app 1219 1 after\n"
 			   "# at 0 turn 1 47 app.c\n"
 			   "# in 0 turn main\n"
@@ -46,7 +48,7 @@ static void reads(void)
 	struct schedule s;
 	err_t e = read_text(good, &s);
 
-	if (!CHECK(!e && s.edges.n == 4 && s.turns.n == 2 && s.builds.n == 1,
+	if (!CHECK(!e && s.edges.n == 5 && s.yields && s.turns.n == 2 && s.builds.n == 1,
 		   "a schedule is read"))
 		return;
 	const struct schedule_edge *x = schedule_edge(&s, 0), *y = schedule_edge(&s, 7);
