@@ -336,7 +336,7 @@ static bool somebody_times_out(struct mach_run *r, struct execution *x)
 static void run_on(struct mach_run *r, struct execution *x)
 {
 	while (!x->done && r->time - x->began < LONGEST) {
-		bool any = false;
+		bool any = false, moved = false;
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
 			struct run_thread *t = &r->threads[turn_of(r, x, i)];
@@ -350,11 +350,16 @@ static void run_on(struct mach_run *r, struct execution *x)
 			if (!x->done)
 				exec_fate_passed(r, x);
 			exec_aftermath(r, x);
-			if (whole && runnable(t))
+			moved |= !whole || !runnable(t);
+			if (whole && runnable(t) && !exec_spins(r, x, t)) {
+				moved = true;
 				break; /* as far as it can */
+			}
 		}
 		if (!any && !x->done && !somebody_times_out(r, x))
 			exec_stuck(r, x);
+		else if (!moved && !x->done && !somebody_times_out(r, x))
+			exec_livelock(x);
 	}
 	if (!x->done)
 		exec_decide(x, MACH_OUT_LEFT, r->res.thread, 0, "gave up after too many instructions");

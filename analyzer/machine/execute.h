@@ -115,6 +115,9 @@ bool exec_load_early(struct mach_run *r, struct execution *x, struct run_thread 
 /* The current thread is about to execute it: it sees what was loaded. */
 void exec_store_late(struct mach_run *r, struct execution *x, uint32_t thread);
 
+/* execute_spin.c: t, the current thread, goes round in a circle (a round of it is executed). */
+bool exec_spins(struct mach_run *r, struct execution *x, struct run_thread *t);
+
 /* execute_fate.c */
 #define EXEC_MARGIN 500u /* instructions past where it failed when recorded: it did not */
 bool exec_decide(struct execution *x, enum mach_outcome_kind kind, uint32_t thread, uint64_t pc,
@@ -126,6 +129,8 @@ void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, u
 void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what);
 /* Nobody can go on: as recorded or not. */
 void exec_stuck(struct mach_run *r, struct execution *x);
+/* All that can run go round in circles, and have had their turn. */
+void exec_livelock(struct execution *x);
 void exec_fate_passed(struct mach_run *r, struct execution *x);
 /* Long enough past the failure without another: it held. */
 void exec_aftermath(struct mach_run *r, struct execution *x);

@@ -11,8 +11,9 @@
  *
  * Then comes the *aftermath*: the damage may be done already and show at the next
  * test of it. All threads go on, each as far as it can, so that no new race is
- * begun. If the failing thread fails in the same place again, this order fails;
- * if another does, or elsewhere, it avoids this failure and comes to another.
+ * begun. If the failing thread fails in the same place before it comes round to what
+ * decided, this order fails; in a later round, elsewhere, or in another thread, it avoids
+ * this failure and comes to another.
  */
 #include "analyzer/machine/execute.h"
 
@@ -99,14 +100,18 @@ void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, u
 	bool same = f && (!sig || f->signal == sig) && f->regs[TRC_RIP] == pc;
 	char *place, *what;
 
-	if (same && f->thread == t) {
+	/* In a later round the same bug may strike again: it is not this failure any more. */
+	bool again = x->passage.seen && x->fate.nth && exec_count(x, &x->fate) > x->fate.nth;
+	if (same && f->thread == t && !again) {
 		exec_decide(x, MACH_OUT_FAILED, t, pc, x->passage.seen ?
 			    "went past where the failure was decided, and failed in the same place later" :
 			    "ran into the recorded failure");
 		return;
 	}
 	place = run_place(r, pc);
-	what = sig ? xasprintf("%s ran into another failure: signal %d at %s", trc_thread_id(r->t, t),
+	what = same && f->thread == t ?
+		     xasprintf("%s failed in the same place again, in a later round", trc_thread_id(r->t, t)) :
+	       sig ? xasprintf("%s ran into another failure: signal %d at %s", trc_thread_id(r->t, t),
 			       sig, place) :
 		     xasprintf("%s ran into another failure: an assertion at %s",
 			       trc_thread_id(r->t, t), place);
@@ -177,6 +182,14 @@ void exec_stuck(struct mach_run *r, struct execution *x)
 		return;
 	}
 	exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can go on");
+}
+
+void exec_livelock(struct execution *x)
+{
+	if (x->passage.seen)
+		fails_later(x, x->passage.thread, x->passage.pc, "no thread got any further");
+	else
+		exec_decide(x, MACH_OUT_LEFT, NO_THREAD, 0, "threads wait for each other in loops");
 }
 
 /* An order that leads out of a deadlock has the end of such a wait among its points. */
