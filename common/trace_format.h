@@ -88,11 +88,22 @@ static inline uint64_t trc_fold(uint64_t a, uint64_t b)
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-static inline uint64_t trc_checksum(const void *data, size_t n)
+/* A sum in the making, for what comes in pieces: n bytes in all; every piece but the last is a multiple of 64. */
+struct trc_sum {
+	uint64_t a, b, c, d;
+};
+#define TRC_SUM_K 0x9e3779b97f4a7c15ull
+
+static inline struct trc_sum trc_sum_begin(uint64_t n)
+{
+	return (struct trc_sum){ n, n ^ TRC_SUM_K, ~n, TRC_SUM_K };
+}
+
+static inline void trc_sum_add(struct trc_sum *sum, const void *data, size_t n)
 {
 	const unsigned char *p = (const unsigned char *)data;
-	const uint64_t k = 0x9e3779b97f4a7c15ull;
-	uint64_t a = n, b = n ^ k, c = ~n, d = k, sum;
+	const uint64_t k = TRC_SUM_K;
+	uint64_t a = sum->a, b = sum->b, c = sum->c, d = sum->d;
 	uint64_t w[8];
 
 	while (n) {
@@ -114,9 +125,23 @@ static inline uint64_t trc_checksum(const void *data, size_t n)
 		p += m;
 		n -= m;
 	}
-	sum = (a ^ b) * k + (a >> 32);
-	sum = (sum ^ c) * k + (sum >> 32);
-	return (sum ^ d) * k + (sum >> 32);
+	*sum = (struct trc_sum){ a, b, c, d };
+}
+
+static inline uint64_t trc_sum_end(const struct trc_sum *s)
+{
+	uint64_t sum = (s->a ^ s->b) * TRC_SUM_K + (s->a >> 32);
+
+	sum = (sum ^ s->c) * TRC_SUM_K + (sum >> 32);
+	return (sum ^ s->d) * TRC_SUM_K + (sum >> 32);
+}
+
+static inline uint64_t trc_checksum(const void *data, size_t n)
+{
+	struct trc_sum sum = trc_sum_begin(n);
+
+	trc_sum_add(&sum, data, n);
+	return trc_sum_end(&sum);
 }
 
 /* ---- records ---- */

@@ -1,16 +1,13 @@
 /* Streams: reserve space, switch chunks, seal. The contract is in stream.h. */
-#include "preload/record/stream.h"
+#include "preload/record/file.h"
 
 #include "preload/raw.h"
 #include "preload/say.h"
 #include "preload/shim.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/uio.h>
 
 /*
  * A thread that does little costs little: its first chunk is small. The second
@@ -25,23 +22,13 @@
 #define FIRST_CHUNK_LARGE (64ul << 10) /* paths and fragments: what `true` leaves fits */
 #define LIVE_CHUNK (256ul << 10)
 #define LAST_CHUNK (4ul << 20)
-#define RESERVE_FROM (8ul << 20)
-#define RESERVE_STEP (4ul << 20)
 #define SHRINK_MIN (256ul << 10)
-#define HUGE (2ul << 20)
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
 struct rec_stream rec_process;
-static uint64_t total; /* bytes allocated on disk by this process */
-
-uint64_t rec_total(void)
-{
-	return __atomic_load_n(&total, __ATOMIC_RELAXED);
-}
-
 static void block_signals(uint64_t *saved)
 {
 	uint64_t all = ~0ull;
@@ -87,156 +74,16 @@ void rec_lock_reset(void)
 	lock_depth = 0;
 }
 
-static const char *stream_name(const struct rec_stream *s, struct raw_text *name)
-{
-	switch (s->kind) {
-	case TRC_STREAM_PROCESS: return "process";
-	case TRC_STREAM_FRAGS: return "frags";
-	case TRC_STREAM_MEMORY: return "memory";
-	case TRC_STREAM_FINAL: return "final";
-	default: break;
-	}
-	text_str(name, "t");
-	text_num(name, s->thread);
-	text_str(name, s->kind == TRC_STREAM_PATH ? ".path" : ".rec");
-	return name->s;
-}
-
-static const char *allocation_refused(long err)
-{
-	switch (-err) {
-	case ENOSPC: return "no space left for the trace; recording stopped";
-	case EDQUOT: return "disk quota exceeded; recording stopped";
-	case EFBIG: return "file size limit (RLIMIT_FSIZE) reached; recording stopped";
-	case EMFILE:
-	case ENFILE: return "no file descriptor left for the trace; recording stopped";
-	case ENOENT: return "the trace directory is gone; recording stopped";
-	case EACCES:
-	case EPERM: return "the trace may no longer be written (another user?); recording stopped";
-	case ENOMEM: return "no memory left to map the trace; recording stopped";
-	case E2BIG: return "max_size reached; recording stopped";
-	default: return "cannot write the trace; recording stopped";
-	}
-}
-
-/* In one call as far as possible, so that the kernel can use large pages for it. */
-static long write_zeros(int fd, uint64_t offset, size_t len)
-{
-	static const char zeros[64 << 10];
-	struct iovec iov[64];
-	int n = 0;
-
-	for (; len && n < 64; n++) {
-		size_t part = len < sizeof zeros ? len : sizeof zeros;
-
-		iov[n].iov_base = (void *)zeros;
-		iov[n].iov_len = part;
-		len -= part;
-	}
-	return raw(SYS_pwritev, fd, iov, n, offset, offset >> 32);
-}
-
-/* Beyond the limit the kernel would send SIGXFSZ to the program. */
-static bool beyond_limit(uint64_t size)
-{
-	struct rlimit limit;
-
-	return !raw(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
-	       limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur;
-}
-
-/*
- * Reserves disk space by writing zeros. Most traces are removed when the program ends well, and
- * a file whose blocks were never chosen goes in 25 us; one that fallocate() gave blocks takes 0.2-8 ms
- * (ext4, mounted with discard). The reservation holds all the same.
- */
-static long allocate(int fd, uint64_t offset, size_t len)
-{
-	if (beyond_limit(offset + len))
-		return -EFBIG;
-	for (size_t n = 0; n < len;) {
-		long done = write_zeros(fd, offset + n, len - n);
-
-		if (done == -EINTR)
-			continue;
-		if (done <= 0) {
-			raw(SYS_ftruncate, fd, offset);
-			return done ? done : -ENOSPC;
-		}
-		n += (size_t)done;
-	}
-	return 0;
-}
-
-/*
- * The mapping, with an inaccessible page behind it. Large ones lie in memory as
- * they do in the file, modulo the size of a huge page.
- */
-static void *map_guarded(int fd, uint64_t offset, size_t len)
-{
-	size_t slack = len >= HUGE ? HUGE : 0;
-	char *area = raw_map(len + slack + RAW_PAGE, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	size_t skip = slack ? (offset - (uint64_t)area) % HUGE : 0;
-
-	if (!area)
-		return NULL;
-	long p = raw(SYS_mmap, area + skip, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		     offset);
-	if (raw_failed(p)) {
-		raw_free(area, len + slack + RAW_PAGE);
-		return NULL;
-	}
-	if (skip)
-		raw_free(area, skip);
-	if (slack - skip)
-		raw_free(area + skip + len + RAW_PAGE, slack - skip);
-	return area + skip;
-}
-
-static void give_back(size_t len)
-{
-	__atomic_sub_fetch(&total, len, __ATOMIC_RELAXED);
-}
-
-/* The stream's file, if it may grow by len bytes, which then count; negative errno. */
-static int open_to_grow(const struct rec_stream *s, size_t len)
-{
-	TEXT(name, 32);
-	/* The process stream always may: the reason for a failure must find room. */
-	bool limited = s->kind != TRC_STREAM_PROCESS;
-	uint64_t sum = __atomic_add_fetch(&total, len, __ATOMIC_RELAXED);
-	int fd = -E2BIG;
-
-	if (shim.state == SHIM_ENDED)
-		fd = -ENOENT;
-	else if (!limited || sum <= shim_opt.max_size)
-		fd = rec_dir_open(stream_name(s, &name), O_RDWR | O_CREAT);
-	if (fd < 0)
-		give_back(len);
-	return fd;
-}
-
-/* Closes the file; err is how growing by len bytes went. */
-static void grown(struct rec_stream *s, int fd, size_t len, long err)
-{
-	raw(SYS_close, fd);
-	if (err)
-		give_back(len);
-	else
-		s->file_end += len;
-}
-
 static long new_chunk(struct rec_stream *s, size_t len, struct rec_chunk_map *map)
 {
-	int fd = open_to_grow(s, len);
+	int fd = file_open_to_grow(s, len);
 
 	if (fd < 0)
 		return fd;
-	long err = allocate(fd, s->file_end, len);
+	long err = file_allocate(fd, s->file_end, len);
 
 	if (!err) {
-		map->head = map_guarded(fd, s->file_end, len);
+		map->head = file_map(fd, s->file_end, len);
 		err = map->head ? 0 : -ENOMEM;
 	}
 	map->len = len;
@@ -249,7 +96,7 @@ static long new_chunk(struct rec_stream *s, size_t len, struct rec_chunk_map *ma
 	 */
 	if (!err && s->file_end)
 		raw(SYS_madvise, map->head, map->len, MADV_POPULATE_WRITE);
-	grown(s, fd, len, err);
+	file_grown(s, fd, len, err);
 	return err;
 }
 
@@ -331,32 +178,33 @@ static void retire(struct rec_stream *s, bool nested)
 	/* Deeper nesting of handlers than anyone has seen: stays mapped and unsealed. */
 }
 
-/*
- * Blocks of large files are allocated many at a time, before they are written: 0.19
- * instead of 0.29 ns per byte. Errors do not matter here: writing will meet them.
- */
-static void reserve(struct rec_stream *s, int fd, size_t len)
+/* The live chunk, empty, comes behind what was just appended. */
+static void renumber_live(struct rec_stream *s)
 {
-	if (s->file_end < RESERVE_FROM || s->file_end + len <= s->reserved)
-		return;
-	raw(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, s->file_end, RESERVE_STEP);
-	s->reserved = s->file_end + RESERVE_STEP;
+	struct trc_chunk *c = s->map.head;
+
+	c->sequence = s->sequence++;
+	c->start = s->start;
+	sum_header(c);
+	__atomic_store_n(&c->place, TRC_PLACE_LIVE, __ATOMIC_RELEASE);
 }
 
-static long append(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload)
+/* The header of a sealed chunk that is appended in the live one's place in the sequence. */
+static struct trc_chunk instead_of_live(const struct rec_stream *s, size_t len, uint32_t used, uint64_t sum)
 {
-	struct iovec iov[2] = { { (void *)head, sizeof *head }, { (void *)payload, head->length } };
-	size_t len = sizeof *head + head->length;
+	struct trc_chunk head = *s->map.head;
 
-	if (beyond_limit(offset + len))
-		return -EFBIG;
-	long n = raw(SYS_pwritev, fd, iov, 2, offset, offset >> 32);
+	head.capacity = (uint32_t)(len - sizeof head);
+	head.length = used;
+	head.checksum = sum;
+	head.place = TRC_PLACE_SEQUENCE;
+	sum_header(&head);
+	return head;
+}
 
-	if (n >= 0 && n != (long)len) {
-		raw(SYS_ftruncate, fd, offset);
-		n = -ENOSPC;
-	}
-	return n < 0 ? n : 0;
+static size_t chunk_size(size_t used)
+{
+	return (sizeof(struct trc_chunk) + used + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
 }
 
 /*
@@ -367,32 +215,26 @@ static long append(int fd, uint64_t offset, const struct trc_chunk *head, const 
  */
 static long move_live(struct rec_stream *s)
 {
-	struct trc_chunk *c = s->map.head, head = *c;
+	struct trc_chunk *c = s->map.head;
 	uint32_t used = (uint32_t)(s->pos - (uint8_t *)(c + 1));
-	size_t len = (sizeof head + used + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
-	int fd = open_to_grow(s, len);
+	size_t len = chunk_size(used);
+	int fd = file_open_to_grow(s, len);
 
 	if (fd < 0)
 		return fd;
-	head.capacity = (uint32_t)(len - sizeof head);
-	head.length = used;
-	head.checksum = trc_checksum(c + 1, used);
-	head.place = TRC_PLACE_SEQUENCE;
-	sum_header(&head);
-	reserve(s, fd, len);
-	long err = append(fd, s->file_end, &head, c + 1);
+	struct trc_chunk head = instead_of_live(s, len, used, trc_checksum(c + 1, used));
 
-	grown(s, fd, len, err);
+	file_reserve(s, fd, len);
+	long err = file_append(fd, s->file_end, &head, c + 1);
+
+	file_grown(s, fd, len, err);
 	if (err)
 		return err;
 	s->start += used;
 	s->pos = (uint8_t *)(c + 1);
 	__atomic_store_n(&c->place, TRC_PLACE_MOVED, __ATOMIC_RELEASE);
 	memset(c + 1, 0, used);
-	c->sequence = s->sequence++;
-	c->start = s->start;
-	sum_header(c);
-	__atomic_store_n(&c->place, TRC_PLACE_LIVE, __ATOMIC_RELEASE);
+	renumber_live(s);
 	return 0;
 }
 
@@ -410,7 +252,7 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 
 	if (err)
 		return err;
-	map.live = has_live_chunk(s) && s->sequence;
+	map.live = has_live_chunk(s) && s->sequence && len == LIVE_CHUNK;
 	retire(s, nested);
 	write_header(s, &map);
 	s->map = map;
@@ -419,19 +261,24 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 	return 0;
 }
 
-static bool next_chunk(struct rec_stream *s, size_t record, bool nested)
+/* Nothing can be written any more: says so, once, if there was something to record. */
+static void go_dead(struct rec_stream *s, long err, bool nested)
 {
-	long err = turn(s, record, nested);
-
-	if (!err)
-		return true;
 	retire(s, nested);
 	s->pos = s->end = NULL;
 	/* Without a directory there was never anything to record, as in children with follow=0. */
 	if (!s->dead && shim.state != SHIM_ENDED && rec_dir_path()[0])
-		(err == -E2BIG ? shim_degrade : say_degraded_tree)(allocation_refused(err));
+		(err == -E2BIG ? shim_degrade : say_degraded_tree)(file_refused(err));
 	s->dead = true;
-	return false;
+}
+
+static bool next_chunk(struct rec_stream *s, size_t record, bool nested)
+{
+	long err = turn(s, record, nested);
+
+	if (err)
+		go_dead(s, err, nested);
+	return !err;
 }
 
 void *rec_begin_slow(struct rec_stream *s, size_t size)
@@ -451,6 +298,124 @@ void *rec_begin_slow(struct rec_stream *s, size_t size)
 		s->open--;
 	restore_signals(&saved);
 	return at;
+}
+
+/* ---- large records ---- */
+
+static long empty_live_chunk(struct rec_stream *s)
+{
+	long err = 0;
+
+	/* The first chunk is not live; the one behind it is. */
+	for (int i = 0; !err && i < 3; i++) {
+		if (s->map.head && s->map.live && s->pos == (uint8_t *)(s->map.head + 1))
+			return 0;
+		err = turn(s, 0, false);
+	}
+	return err ? err : -ENOMEM;
+}
+
+bool rec_large_begin(struct rec_large *l, struct rec_stream *s, size_t size)
+{
+	size = (size + 7) & ~(size_t)7;
+	if (s->dead || s->open || !has_live_chunk(s) || size < LIVE_CHUNK || size > UINT32_MAX / 2)
+		return false;
+	*l = (struct rec_large){ .s = s, .size = size, .sum = trc_sum_begin(size) };
+	l->piece = raw_map(REC_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!l->piece)
+		return false;
+	block_signals(&l->saved);
+	l->err = empty_live_chunk(s);
+	if (!l->err)
+		l->fd = file_open_to_grow(s, chunk_size(size));
+	if (!l->err && l->fd < 0)
+		l->err = l->fd;
+	else if (!l->err)
+		l->err = file_may_grow(s->file_end + chunk_size(size));
+	/* With a header first, a kill in the middle leaves what looks like a copy of the live chunk. */
+	struct trc_chunk head = { 0 };
+
+	if (!l->err) {
+		head = instead_of_live(s, chunk_size(size), TRC_CHUNK_OPEN, 0);
+		l->err = file_write(l->fd, s->file_end, &head, sizeof head);
+	}
+	/* Memory that is copied may be gone. */
+	uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);
+
+	raw(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, 8);
+	return true;
+}
+
+static void piece_out(struct rec_large *l)
+{
+	uint64_t at = l->s->file_end + sizeof(struct trc_chunk) + l->done;
+
+	trc_sum_add(&l->sum, l->piece, l->used);
+	if (!l->err)
+		l->err = file_write(l->fd, at, l->piece, l->used);
+	l->done += l->used;
+	l->used = 0;
+}
+
+uint8_t *rec_large_room(struct rec_large *l, size_t *n)
+{
+	if (l->used == REC_PIECE)
+		piece_out(l);
+	if (*n > REC_PIECE - l->used)
+		*n = REC_PIECE - l->used;
+	l->used += *n;
+	return l->piece + l->used - *n;
+}
+
+void rec_large_put(struct rec_large *l, const void *from, size_t len)
+{
+	const uint8_t *p = from;
+
+	while (len) {
+		size_t n = len;
+		uint8_t *to = rec_large_room(l, &n);
+
+		memcpy(to, p, n);
+		p += n;
+		len -= n;
+	}
+}
+
+/* Sealed; the live chunk goes on behind it. */
+static void seal_large(struct rec_large *l)
+{
+	struct rec_stream *s = l->s;
+	size_t len = chunk_size(l->size);
+	struct trc_chunk head = instead_of_live(s, len, (uint32_t)l->size, trc_sum_end(&l->sum));
+
+	l->err = file_write(l->fd, s->file_end, &head, sizeof head);
+	if (l->err)
+		return;
+	s->start += l->size;
+	__atomic_store_n(&s->map.head->place, TRC_PLACE_MOVED, __ATOMIC_RELEASE);
+	renumber_live(s);
+}
+
+void rec_large_end(struct rec_large *l)
+{
+	static const uint8_t zeros[8];
+	struct rec_stream *s = l->s;
+	size_t len = chunk_size(l->size);
+	uint64_t saved;
+
+	block_signals(&saved);
+	rec_large_put(l, zeros, l->size - l->done - l->used);
+	piece_out(l);
+	if (!l->err)
+		seal_large(l);
+	if (l->err && l->fd > 0)
+		raw(SYS_ftruncate, l->fd, s->file_end);
+	if (l->fd > 0)
+		file_grown(s, l->fd, len, l->err);
+	if (l->err)
+		go_dead(s, l->err, false);
+	raw_free(l->piece, REC_PIECE);
+	restore_signals(&l->saved);
 }
 
 void rec_settle(struct rec_stream *s)
@@ -484,7 +449,6 @@ static void close_chunk(struct rec_stream *s, uint32_t used)
 {
 	struct rec_chunk_map map = s->map;
 	struct trc_chunk *c = map.head;
-	TEXT(name, 32);
 
 	s->map.head = NULL;
 	s->pos = s->end = NULL;
@@ -505,13 +469,7 @@ static void close_chunk(struct rec_stream *s, uint32_t used)
 	unmap(&map);
 	if (!shrink && s->reserved <= s->file_end)
 		return;
-	int fd = rec_dir_open(stream_name(s, &name), O_RDWR);
-
-	if (fd < 0)
-		return;
-	if (!raw(SYS_ftruncate, fd, end))
-		give_back(s->file_end - end);
-	raw(SYS_close, fd);
+	file_truncate(s, end);
 }
 
 void rec_close(struct rec_stream *s)
@@ -534,11 +492,6 @@ void rec_forget(struct rec_stream *s)
 			unmap(&s->retired[i]);
 	memset(s, 0, sizeof *s);
 	s->dead = true;
-}
-
-void rec_forget_total(void)
-{
-	total = 0;
 }
 
 static void path_range(struct rec_stream *s, uint8_t **begin, uint8_t **end)

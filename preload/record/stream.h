@@ -92,6 +92,31 @@ static inline void rec_commit(struct rec_stream *s, void *rec, unsigned type, un
 		rec_settle(s);
 }
 
+/*
+ * A record too large for the live chunk, written to the file in pieces: `size` bytes in all, beginning with the
+ * struct and a complete `rec`. Through a mapping of its own it would touch three times as many new pages, which
+ * is what such a record costs. Signals but SIGSEGV and SIGBUS are blocked from begin to end.
+ * False: use rec_begin() as ever.
+ */
+#define REC_PIECE (64ul << 10)
+
+struct rec_large {
+	struct rec_stream *s;
+	size_t size, done; /* of the record; of these written */
+	uint8_t *piece;    /* REC_PIECE bytes, so many ... */
+	size_t used;       /* ... in use */
+	struct trc_sum sum;
+	int fd;            /* 0 none */
+	long err;
+	uint64_t saved;    /* signal mask */
+};
+
+bool rec_large_begin(struct rec_large *l, struct rec_stream *s, size_t size);
+/* Room for the next *n bytes, or fewer: *n then says how many. They count as written. */
+uint8_t *rec_large_room(struct rec_large *l, size_t *n);
+void rec_large_put(struct rec_large *l, const void *from, size_t n);
+void rec_large_end(struct rec_large *l);
+
 /* Seals the last chunk, gives its unused space back, unmaps. The stream is dead then. */
 void rec_close(struct rec_stream *s);
 

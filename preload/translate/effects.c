@@ -164,13 +164,65 @@ static bool effect_copy(uint8_t *to, const struct call_effect *f, uint32_t bytes
 	return !bytes || tr_copy(to, (void *)f->address, bytes);
 }
 
+static void unreadable(void)
+{
+	shim_note(false, "memory written by a system call could not be read back");
+}
+
+/* One effect of a large record: what the kernel wrote, copied a piece at a time. */
+static void effect_in_pieces(struct rec_large *l, const struct call_effect *f)
+{
+	static const uint8_t zeros[8];
+	uint32_t bytes = effect_bytes(f);
+	struct trc_effect e = { f->address, bytes, f->kind };
+	uint8_t sum[sizeof(struct trc_output_sum)] = { 0 };
+	bool good = true;
+
+	rec_large_put(l, &e, sizeof e);
+	if (f->kind == TRC_EFFECT_OUTPUT_SUM) {
+		good = effect_sum(sum, f);
+		rec_large_put(l, sum, sizeof sum);
+	}
+	for (size_t at = f->kind == TRC_EFFECT_OUTPUT_SUM ? bytes : 0, n; at < bytes; at += n) {
+		n = bytes - at;
+		uint8_t *to = rec_large_room(l, &n);
+
+		if (tr_copy(to, (void *)(f->address + at), n))
+			continue;
+		memset(to, 0, n);
+		good = false;
+	}
+	rec_large_put(l, zeros, -bytes & 7);
+	if (!good)
+		unreadable();
+}
+
+static void record_large_leave(struct call *k, struct rec_large *l)
+{
+	struct trc_leave r = {
+		.rec = { TRC_LEAVE, (uint16_t)k->nr, (uint32_t)l->size },
+		.tsc = raw_tsc(), .result = k->result, .thread = k->thread, .neffects = k->neffects,
+		.seq = tr_seq(),
+	};
+
+	rec_large_put(l, &r, sizeof r);
+	for (unsigned i = 0; i < k->neffects; i++)
+		effect_in_pieces(l, &k->effects[i]);
+	rec_large_end(l);
+}
+
 void call_record_leave(struct call *k)
 {
 	struct rec_stream *s = &k->ctx->thread->rec;
 	size_t size = sizeof(struct trc_leave);
+	struct rec_large large;
 
 	for (unsigned i = 0; i < k->neffects; i++)
 		size += sizeof(struct trc_effect) + ((effect_bytes(&k->effects[i]) + 7ul) & ~7ul);
+	if (rec_large_begin(&large, s, size)) {
+		record_large_leave(k, &large);
+		return;
+	}
 	struct trc_leave *r = rec_begin(s, size);
 	if (!r)
 		return;
@@ -190,7 +242,7 @@ void call_record_leave(struct call *k)
 		e->kind = f->kind;
 		at += sizeof *e;
 		if (!effect_copy(at, f, bytes))
-			shim_note(false, "memory written by a system call could not be read back");
+			unreadable();
 		at += (bytes + 7ul) & ~7ul;
 	}
 	r->seq = tr_seq();

@@ -1,6 +1,6 @@
 /*
- * What is asked of the kernel without libc: kernel stack|threads|ring|aio. Says what it
- * saw; exits with 77 where the kernel refuses.
+ * What is asked of the kernel without libc: kernel stack|threads|ring|aio|large|often. Says
+ * what it saw; exits with 77 where the kernel refuses.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -95,12 +95,60 @@ static int aio(void)
 	return 0;
 }
 
+/* Reads much in one call, and little in between. */
+static uint32_t read_it(int fd, uint32_t *into, size_t size)
+{
+	uint32_t sum = 0;
+
+	if (pread(fd, into, size, 0) != (ssize_t)size || pread(fd, into, 16, 4096) != 16)
+		exit(1);
+	for (size_t i = 0; i < size / sizeof *into; i++)
+		sum = sum * 31 + into[i];
+	return sum;
+}
+
+static const size_t sizes[] = { 3u << 20, 300000, 100, 262144, 262016, (3u << 20) - 7 };
+static uint32_t *memory;
+
+static int numbers(void)
+{
+	FILE *f = tmpfile();
+
+	for (uint32_t i = 0; i < sizes[0] / 4; i++)
+		memory[i] = i * 2654435761u;
+	if (!f || write(fileno(f), memory, sizes[0]) != (ssize_t)sizes[0])
+		exit(1);
+	return fileno(f);
+}
+
+static int large(void)
+{
+	memory = malloc(sizes[0]);
+	int fd = numbers();
+
+	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		printf("%u\n", read_it(fd, memory, sizes[i]));
+	return 0;
+}
+
+/* Until it is killed. */
+static int often(void)
+{
+	memory = malloc(sizes[0]);
+	int fd = numbers();
+
+	for (int i = 0; i < 3000; i++)
+		read_it(fd, memory, sizes[1]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} ways[] = { { "stack", stack }, { "threads", threads }, { "ring", ring }, { "aio", aio } };
+	} ways[] = { { "stack", stack }, { "threads", threads }, { "ring", ring }, { "aio", aio },
+		     { "large", large }, { "often", often } };
 
 	for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
 		if (!strcmp(argv[1], ways[i].name))
