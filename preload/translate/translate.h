@@ -93,7 +93,7 @@
 #include <stdint.h>
 
 #define TR_MAX_SIDES 16
-#define TR_STRAIGHT_SIDES 8 /* where no loop is followed */
+#define TR_STRAIGHT_SIDES 4 /* where nothing is known yet: code behind is often never reached */
 #define TR_MAX_INSNS 96
 #define TR_MAX_FOLLOW 4
 #define TR_MAX_BACK 8
