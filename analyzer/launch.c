@@ -62,6 +62,14 @@ char *launch_preload(const char *shim)
 	return before && *before ? xasprintf("%s:%s", shim, before) : xstrdup(shim);
 }
 
+void launch_options_given(struct strbuf *options)
+{
+	const char *given = getenv("CSCHED_OPTIONS");
+
+	if (given && *given)
+		strbuf_fmt(options, "%s%s", options->n ? ":" : "", given);
+}
+
 void launch_option(struct strbuf *options, const char *key, const char *value)
 {
 	strbuf_fmt(options, "%s%s=", options->n ? ":" : "", key);

@@ -17,6 +17,9 @@ err_t launch_find_shim(char **path);
 /* The value LD_PRELOAD must have: the shim first, then what was there. malloc'd. */
 char *launch_preload(const char *shim);
 
+/* Adds what $CSCHED_OPTIONS holds; what is added behind it wins. */
+void launch_options_given(struct strbuf *options);
+
 /* Adds "key=value" to the options, escaped, with a ':' before all but the first. */
 void launch_option(struct strbuf *options, const char *key, const char *value);
 

@@ -20,7 +20,7 @@
 struct options {
 	uint64_t runs, jobs;
 	double time, limit;
-	const char *seed, *strategy, *out, *sites, *shim_options;
+	const char *seed, *strategy, *out, *sites, *fail_exit, *shim_options;
 	bool no_explain, keep_going;
 	struct cmd_common common;
 };
@@ -38,12 +38,21 @@ static void print_word(FILE *f, const char *word)
 	fputc('\'', f);
 }
 
-static void print_rerun(FILE *f, const struct hunt_result *r, char **argv)
+static void print_option(FILE *f, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	fprintf(f, " --%s=", name);
+	print_word(f, value);
+}
+
+static void print_rerun(FILE *f, const struct options *o, const struct hunt_result *r, char **argv)
 {
 	fprintf(f, "csched hunt --runs=20 --seed=%llu",
 		(unsigned long long)r->first_seed);
-	if (*r->strategy)
-		fprintf(f, " --strategy=%s", r->strategy);
+	print_option(f, "strategy", *r->strategy ? r->strategy : "native");
+	print_option(f, "fail-exit", o->fail_exit);
+	print_option(f, "options", o->shim_options);
 	fputs(" --", f);
 	for (; *argv; argv++) {
 		fputc(' ', f);
@@ -73,7 +82,15 @@ static void print_site(const struct hunt_result *r, const char *program)
 		img_set_free(set);
 }
 
-static void print_text(const struct hunt_result *r, char **argv)
+/* What the program itself takes for a failure is one only when asked for. */
+static void print_exits(const struct options *o, const struct hunt_result *r)
+{
+	if (r->exits && !o->fail_exit)
+		printf("%llu runs ended with an exit status other than 0 (the last with %d): --fail-exit=%d "
+		       "makes that a failure\n", (unsigned long long)r->exits, r->exit_status, r->exit_status);
+}
+
+static void print_text(const struct options *o, const struct hunt_result *r, char **argv)
 {
 	if (!r->runs) {
 		puts("no run was made");
@@ -88,6 +105,7 @@ static void print_text(const struct hunt_result *r, char **argv)
 		printf("  %6llu x  %s\n", (unsigned long long)r->kinds[i].count, r->kinds[i].text);
 	if (!r->trace) {
 		printf("no failure%s\n", r->interrupted ? " (interrupted)" : "");
+		print_exits(o, r);
 		return;
 	}
 	if (r->always)
@@ -100,7 +118,7 @@ static void print_text(const struct hunt_result *r, char **argv)
 		       r->refused == 1 ? "run" : "runs", r->better ? "another one was kept" : "the trace may be hard to explain");
 	print_site(r, argv[0]);
 	printf("trace: %s\nagain: ", r->trace);
-	print_rerun(stdout, r, argv);
+	print_rerun(stdout, o, r, argv);
 }
 
 static void print_json(const struct hunt_result *r)
@@ -112,6 +130,7 @@ static void print_json(const struct hunt_result *r)
 	json_uint(&j, "runs", r->runs);
 	json_uint(&j, "failures", r->failures);
 	json_uint(&j, "timeouts", r->timeouts);
+	json_uint(&j, "exits", r->exits);
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "run_seconds", r->run_seconds);
 	json_str(&j, "trace", r->trace);
@@ -142,6 +161,8 @@ static err_t check_options(const struct options *o)
 	if (!plan_strategy_known(o->strategy))
 		return err_new(ERR_USAGE, "--strategy: '%s' is none of %s", o->strategy,
 			       plan_strategy_names());
+	if (o->fail_exit && (*o->fail_exit < '0' || *o->fail_exit > '9'))
+		return err_new(ERR_USAGE, "--fail-exit: '%s' is not STATUS,...", o->fail_exit);
 	if (o->jobs > 32)
 		return err_new(ERR_USAGE, "--jobs: at most 32");
 	return NULL;
@@ -195,7 +216,7 @@ static int hunt(struct options *o, char **argv)
 {
 	struct hunt_options h = {
 		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
-		.options = o->shim_options, .seed = seed_of(o), .max_runs = o->runs,
+		.fail_exit = o->fail_exit, .options = o->shim_options, .seed = seed_of(o), .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
 		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
 	};
@@ -223,7 +244,7 @@ static int hunt(struct options *o, char **argv)
 	if (o->common.json)
 		print_json(&r);
 	else
-		print_text(&r, argv);
+		print_text(o, &r, argv);
 	int status = r.trace ? 0 : ERR_NOANSWER;
 	if (r.trace && !o->no_explain && !o->common.json)
 		status = explain(r.trace);
@@ -250,6 +271,8 @@ int cmd_hunt(int argc, char **argv)
 		  "end a run after so long (default: from the first run)" },
 		{ "sites", 0, "FILE", CMD_TEXT, &o.sites,
 		  "keep what is learned about shared sites in FILE" },
+		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
+		  "exit statuses that count as failures" },
 		{ "options", 0, "KEY=VALUE:...", CMD_TEXT, &o.shim_options,
 		  "further options for the shim, as in CSCHED_OPTIONS" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,

@@ -103,6 +103,11 @@ static char *options_of(const struct hunt *h, const struct job *j)
 	char sites[PATH_MAX];
 
 	snprintf(sites, sizeof sites, "%s/sites", h->work);
+	/* A run that stands still is reported by the shim, with all stacks, before
+	 * the time limit ends it. Learning can be slow enough to look like that. */
+	if (strncmp(j->hunt, "learn", 5))
+		option_seconds(&b, "hang", limit_of(h) * 0.6);
+	launch_options_given(&b);
 	launch_option(&b, "quiet", "1");
 	launch_option(&b, "deadlock", "abort");
 	launch_option(&b, "dir", j->dir);
@@ -110,10 +115,8 @@ static char *options_of(const struct hunt *h, const struct job *j)
 	option_number(&b, "seed", j->seed);
 	if (*j->hunt)
 		launch_option(&b, "hunt", j->hunt);
-	/* A run that stands still is reported by the shim, with all stacks, before
-	 * the time limit ends it. Learning can be slow enough to look like that. */
-	if (strncmp(j->hunt, "learn", 5))
-		option_seconds(&b, "hang", limit_of(h) * 0.6);
+	if (h->o->fail_exit)
+		launch_option(&b, "fail_exit", h->o->fail_exit);
 	if (h->o->options && *h->o->options)
 		strbuf_fmt(&b, ":%s", h->o->options);
 	return strbuf_take(&b);
@@ -317,8 +320,12 @@ static err_t finish_job(struct hunt *h, struct job *j)
 	bool late = j->child.timed_out;
 	err_t e = NULL;
 
-	child_finish(&j->child);
+	int status = child_finish(&j->child);
 	h->res->runs++;
+	if (!late && WIFEXITED(status) && WEXITSTATUS(status)) {
+		h->res->exits++;
+		h->res->exit_status = WEXITSTATUS(status);
+	}
 	h->res->timeouts += late;
 	if (h->plan.run_seconds <= 0 && !late)
 		h->plan.run_seconds = h->res->run_seconds = seconds;

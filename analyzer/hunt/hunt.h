@@ -13,6 +13,7 @@ struct hunt_options {
 	const char *out;       /* where the failing trace goes; NULL: current directory */
 	const char *strategy;
 	const char *sites;     /* file of learned sites to keep; NULL: a temporary one */
+	const char *fail_exit; /* exit statuses that are failures ("1,3"), or NULL */
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
 	uint64_t seed;
 	uint64_t max_runs;     /* 0: no limit */
@@ -35,6 +36,8 @@ struct hunt_failure {
 
 struct hunt_result {
 	uint64_t runs, failures, timeouts;
+	uint64_t exits;        /* runs that ended with a status other than 0 ... */
+	int exit_status;       /* ... and that of the last one */
 	double seconds;
 	double first_seconds;  /* to the first failure */
 	uint64_t first_run;    /* its number, from 1; 0: none */

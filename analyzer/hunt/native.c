@@ -28,11 +28,27 @@ static err_t prepare(struct native *n)
 	return files_keep_input(n->input, NULL);
 }
 
+#define HANG "6" /* seconds; longer than an edge is waited for */
+
+void native_failure_options(const struct trc *t, struct strbuf *b)
+{
+	char status[16];
+
+	if (t->failure->rec.flags == TRC_FAIL_HANG)
+		launch_option(b, "hang", HANG);
+	if (t->failure->rec.flags != TRC_FAIL_EXIT)
+		return;
+	snprintf(status, sizeof status, "%d", t->failure->status);
+	launch_option(b, "fail_exit", status);
+}
+
 static err_t start(struct native *n, struct child *c)
 {
 	struct strbuf b = { 0 };
 	char *preload = launch_preload(n->o->shim);
 
+	native_failure_options(n->o->t, &b);
+	launch_options_given(&b);
 	launch_option(&b, "quiet", "1");
 	launch_option(&b, "deadlock", "abort");
 	launch_option(&b, "keep", "always");
@@ -61,16 +77,24 @@ static bool same_assertion(const struct trc_failure *a, const struct trc_failure
 	return n < b->detail_len && n == strnlen(y, b->detail_len) && !memcmp(x, y, n);
 }
 
+/* A lost wake-up may be seen as either: somebody stands still for ever. */
+static bool stands_still(const struct trc_failure *f)
+{
+	return f->rec.flags == TRC_FAIL_DEADLOCK || f->rec.flags == TRC_FAIL_HANG;
+}
+
 /*
  * The same failure: kind, signal and place. The program may lie elsewhere in
  * memory, so the place is the offset inside its page; in another build it is unknown.
  */
 static bool same_failure(const struct trc_failure *a, const struct trc_failure *b, bool rebuilt)
 {
+	if (a && b && stands_still(a) && stands_still(b))
+		return true;
 	if (!a || !b || a->rec.flags != b->rec.flags || a->signal != b->signal)
 		return false;
-	if (a->rec.flags == TRC_FAIL_DEADLOCK || a->rec.flags == TRC_FAIL_HANG)
-		return true;
+	if (a->rec.flags == TRC_FAIL_EXIT)
+		return a->status == b->status;
 	if (a->rec.flags == TRC_FAIL_ASSERT)
 		return same_assertion(a, b, rebuilt);
 	return rebuilt || (a->regs[TRC_RIP] & 0xfff) == (b->regs[TRC_RIP] & 0xfff);

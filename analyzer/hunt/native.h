@@ -5,6 +5,7 @@
 #define CSCHED_HUNT_NATIVE_H
 
 #include "common/err.h"
+#include "common/strbuf.h"
 #include "common/trace_read.h"
 
 #include <stdbool.h>
@@ -43,6 +44,9 @@ struct native_result {
 	struct native_edge *edges; /* those that were not kept in some run */
 	uint32_t nedges;
 };
+
+/* What makes the recorded failure one: fail_exit=, hang=. */
+void native_failure_options(const struct trc *t, struct strbuf *options);
 
 err_t native_run(const struct native_options *o, struct native_result *res);
 void native_result_free(struct native_result *res);

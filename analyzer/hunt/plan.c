@@ -234,12 +234,12 @@ static void automatic(struct plan *p, uint64_t random, char *out, size_t size)
 static const struct {
 	const char *name;
 	strategy_function *next; /* NULL: can only be given in full */
-	bool learns;             /* its first runs learn the shared sites */
+	unsigned learns;         /* so many first runs learn the shared sites */
 } strategies[] = {
-	{ "auto", automatic, true }, { "site", site, true },      { "demote", demote, true },
-	{ "shared", shared, true },  { "pct", pct, true },        { "sample", sample, false },
-	{ "meet", meet, true },      { "sync", sync_noise, false }, { "start", start, false }, { "native", native, false },
-	{ "learn", NULL, false },
+	{ "auto", automatic, LEARNING_RUNS }, { "site", site, LEARNING_RUNS },      { "demote", demote, LEARNING_RUNS },
+	{ "shared", shared, LEARNING_RUNS },  { "pct", pct, LEARNING_RUNS },        { "sample", sample, 0 },
+	{ "meet", meet, LEARNING_RUNS },      { "sync", sync_noise, 0 }, { "start", start, 0 }, { "native", native, 1 },
+	{ "learn", NULL, 0 },
 };
 #define NSTRATEGIES (sizeof strategies / sizeof *strategies)
 
@@ -292,7 +292,7 @@ void plan_next(struct plan *p, uint64_t run, uint64_t *seed, char *out, size_t s
 
 	/* A strategy given in full is to do the same again, each time. */
 	*seed = exact ? p->seed : p->seed + run;
-	if (i < NSTRATEGIES && strategies[i].learns && run < LEARNING_RUNS)
+	if (i < NSTRATEGIES && run < strategies[i].learns)
 		learn(p, run, random, out, size);
 	else if (exact || i == NSTRATEGIES)
 		snprintf(out, size, "%s", p->strategy);

@@ -36,6 +36,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(kind, "always"))
 		abort();
+	if (!strcmp(kind, "status"))
+		return 3;
 	if (!strcmp(kind, "never"))
 		return 0;
 	if (!strcmp(kind, "input"))
