@@ -16,6 +16,8 @@ struct acy {
 	struct adjacency *out, *in, *candidates;
 	uint32_t n;
 	size_t cap, cap_in, cap_cand;
+	uint64_t *rank;  /* where in the first order it would best be */
+	size_t cap_rank;
 	uint32_t *place; /* position in the current order */
 	/* scratch, sized at acy_start() */
 	uint32_t *mark_f, *mark_b, epoch;
@@ -41,6 +43,7 @@ void acy_free(struct acy *g)
 	free(g->out);
 	free(g->in);
 	free(g->candidates);
+	free(g->rank);
 	free(g->place);
 	free(g->mark_f);
 	free(g->mark_b);
@@ -61,7 +64,9 @@ uint32_t acy_node(struct acy *g)
 		g->in = vec_grow(g->in, &g->cap_in, sizeof *g->in, g->cap);
 		g->candidates = vec_grow(g->candidates, &g->cap_cand, sizeof *g->candidates,
 					 g->cap);
+		g->rank = vec_grow(g->rank, &g->cap_rank, sizeof *g->rank, g->cap);
 	}
+	g->rank[g->n] = 0;
 	memset(&g->out[g->n], 0, sizeof *g->out);
 	memset(&g->in[g->n], 0, sizeof *g->in);
 	memset(&g->candidates[g->n], 0, sizeof *g->candidates);
@@ -95,10 +100,14 @@ void acy_undo(struct acy *g, uint32_t a, uint32_t b)
 	g->in[b].n--;
 }
 
+void acy_prefer(struct acy *g, uint32_t node, uint64_t rank)
+{
+	g->rank[node] = rank;
+}
+
 bool acy_start(struct acy *g)
 {
 	size_t size = (g->n + 1) * sizeof(uint32_t);
-	uint32_t *degree = xcalloc(g->n + 1, sizeof *degree), head = 0, tail = 0;
 	uint32_t **scratch[] = { &g->place, &g->from_f, &g->from_b, &g->label_f, &g->label_b,
 				 &g->queue_f, &g->queue_b };
 
@@ -109,21 +118,10 @@ bool acy_start(struct acy *g)
 	free(g->mark_b);
 	g->mark_f = xcalloc(g->n + 1, sizeof *g->mark_f);
 	g->mark_b = xcalloc(g->n + 1, sizeof *g->mark_b);
-	for (uint32_t i = 0; i < g->n; i++)
-		degree[i] = g->in[i].n;
-	for (uint32_t i = 0; i < g->n; i++)
-		if (!degree[i])
-			g->queue_f[tail++] = i;
-	while (head < tail) {
-		uint32_t x = g->queue_f[head];
-
-		g->place[x] = head++;
-		for (size_t k = 0; k < g->out[x].n; k++)
-			if (!--degree[g->out[x].v[k].to])
-				g->queue_f[tail++] = g->out[x].v[k].to;
-	}
-	free(degree);
-	return tail == g->n;
+	size_t n = acy_sort(g, g->rank, g->queue_f);
+	for (uint32_t k = 0; k < n; k++)
+		g->place[g->queue_f[k]] = k;
+	return n == g->n;
 }
 
 /* Labels from node x back to where the forward search began. */
@@ -350,7 +348,7 @@ static uint32_t heap_pop(struct heap *h)
 	return top;
 }
 
-void acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out)
+size_t acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out)
 {
 	uint32_t *degree = xcalloc(g->n + 1, sizeof *degree);
 	struct heap h = { xmalloc((g->n + 1) * sizeof(uint32_t)), 0, rank };
@@ -371,4 +369,5 @@ void acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out)
 	}
 	free(h.v);
 	free(degree);
+	return n;
 }

@@ -24,7 +24,11 @@ uint32_t acy_node(struct acy *g);
 uint32_t acy_nodes(const struct acy *g);
 /* Only before acy_start(). */
 void acy_static(struct acy *g, uint32_t a, uint32_t b);
-/* Orders the static graph; false when it has a cycle. */
+/*
+ * Orders the static graph; false when it has a cycle. Among nodes free to come next the one
+ * of smallest rank (acy_prefer(); else 0) is the first: edges that fit the ranks then cost nothing.
+ */
+void acy_prefer(struct acy *g, uint32_t node, uint64_t rank);
 bool acy_start(struct acy *g);
 
 /*
@@ -51,8 +55,9 @@ void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit,
 
 /*
  * A total order of all nodes that respects every edge now present and takes,
- * among those free to come next, the one of smallest rank. out[k] is a node.
+ * among those free to come next, the one of smallest rank. out[k] is a node. Returns how
+ * many there are: all of them, when there is no cycle.
  */
-void acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out);
+size_t acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out);
 
 #endif

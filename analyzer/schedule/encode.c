@@ -43,9 +43,11 @@ static void build_nodes(struct encoding *c)
 		const struct view_event *x = event(c, l);
 
 		c->in[l] = c->out[l] = acy_node(c->smt->g);
+		acy_prefer(c->smt->g, c->in[l], ENCODE_RANK(c->w->place[l]));
 		if (x->e->op == SYM_RMW && x->e->value) {
 			c->out[l] = acy_node(c->smt->g);
 			acy_static(c->smt->g, c->in[l], c->out[l]);
+			acy_prefer(c->smt->g, c->out[l], ENCODE_RANK(c->w->place[l]) + 2);
 		}
 		if (x->pending)
 			c->exec[l] = smt_bool(c->smt);

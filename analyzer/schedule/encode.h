@@ -54,6 +54,10 @@ struct encoding {
 	VEC(Z3_ast) tmp;
 };
 
+/* Where the graph has the node of an event at first: as in the order the window was made of, with
+ * room before and behind it for the ends of lifetimes. */
+#define ENCODE_RANK(place) (4 * (uint64_t)(place) + 1)
+
 /* With track the path conditions hold only as far as tracked[] is assumed. */
 struct encoding *encode_new(const struct window *w, struct smt_limit *limit, bool track);
 void encode_free(struct encoding *c);

@@ -87,6 +87,36 @@ static size_t writes_before(const struct data *d, const struct var_use *u, size_
 	return lo - u->runs.v[run];
 }
 
+static int by_place(const void *a, const void *b, void *window)
+{
+	const struct window *w = window;
+	size_t x = w->place[w->local[*(const uint32_t *)a]], y = w->place[w->local[*(const uint32_t *)b]];
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * In the order the window was made of a value lives until the next write: there its end is
+ * put at first (an update reads before that and writes behind it).
+ */
+static void prefer_ends(struct data *d, const struct var_use *u)
+{
+	const struct window *w = d->c->w;
+	uint32_t *sorted = xcalloc(u->writes.n + 1, sizeof *sorted);
+
+	memcpy(sorted, u->writes.v, u->writes.n * sizeof *sorted);
+	if (u->writes.n)
+		qsort_r(sorted, u->writes.n, sizeof *sorted, by_place, (void *)w);
+	for (size_t k = 0; k <= u->writes.n; k++) {
+		uint64_t rank = UINT64_MAX;
+
+		if (k < u->writes.n)
+			rank = ENCODE_RANK(w->place[w->local[sorted[k]]]) + (is_rmw(d, sorted[k]) ? 1 : -1);
+		acy_prefer(d->c->smt->g, k ? end(d, sorted[k - 1]) : d->init_end, rank);
+	}
+	free(sorted);
+}
+
 /* w before x: w's lifetime ends before x writes, and w comes before x reads. */
 static void write_order(struct data *d, Z3_ast when, uint32_t w, uint32_t x)
 {
@@ -299,6 +329,7 @@ void encode_data(struct encoding *c)
 				d.end[c->w->local[w]] = acy_node(c->smt->g);
 				acy_static(c->smt->g, out(&d, w), end(&d, w));
 			}
+			prefer_ends(&d, u);
 			serialize(&d, u);
 			for (size_t k = 0; k < u->reads.n; k++)
 				read_choices(&d, u, u->reads.v[k]);

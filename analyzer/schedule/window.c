@@ -97,6 +97,12 @@ struct window *window_new(struct check *c, const uint32_t *order, size_t from, s
 			w->events[w->n++] = v->chain[k][p];
 		}
 	}
+	w->place = xmalloc((w->n + 1) * sizeof *w->place);
+	for (uint32_t l = 0; l < w->n; l++)
+		w->place[l] = to - from;
+	for (size_t k = from; k < to; k++)
+		if (w->local[order[k]] != VIEW_NONE)
+			w->place[w->local[order[k]]] = k - from;
 	return w;
 }
 
@@ -109,5 +115,6 @@ void window_free(struct window *w)
 	free(w->hi);
 	free(w->events);
 	free(w->local);
+	free(w->place);
 	free(w);
 }

@@ -18,6 +18,7 @@ struct window {
 	uint32_t n;
 	uint32_t *events;   /* chain by chain */
 	uint32_t *local;    /* event -> its index in events[], or VIEW_NONE */
+	size_t *place;    /* by local index: where it stands in the order it was made of */
 	uint32_t relax;     /* see check_set_relax(), or VIEW_NONE */
 	uint32_t diverge;   /* view.conds[] number whose negation is looked for, or VIEW_NONE:
 			     * its thread then ends where that branch is */
