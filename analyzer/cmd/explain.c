@@ -52,6 +52,8 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->assumptions = x->assumptions.v;
 	r->nassumptions = x->assumptions.n;
 	r->peak_bytes = solving_peak_bytes();
+	r->run_insns = mach_length(e->run);
+	r->executed_insns = mach_worked(e->run) + e->ordered_insns;
 	r->trace_path = path;
 	r->source_line = source_line;
 	r->source_arg = e->images;
@@ -97,9 +99,12 @@ static void keep_beside(const char *path, struct explanation *e)
 {
 	if (e->t->packed || !e->answer->found)
 		return;
-	keep_schedule(path, e, false, 0);
-	for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
-		keep_schedule(path, e, true, way);
+	/* Without occurrences nothing can be enforced: csched replay --native finds them itself. */
+	if (!e->extracted->base) {
+		keep_schedule(path, e, false, 0);
+		for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
+			keep_schedule(path, e, true, way);
+	}
 	char *name = xasprintf("%s/fingerprint", path);
 	FILE *f = fopen(name, "we");
 	if (f) {

@@ -63,6 +63,7 @@ static err_t make_schedules(const struct native_request *r, struct files *out)
 
 	out->temporary = true;
 	explain_options_init(&x);
+	x.whole = true;
 	TRY(follow_to_end(r->trace, &x, &e));
 	err_t bad = explain_solve(e, &x);
 	follow_quiet();

@@ -64,6 +64,7 @@ static err_t trace(const char *path, struct options *o)
 					redacted_sym(path, o->out);
 	explain_options_init(&x);
 	x.window = o->window;
+	x.whole = true;
 	TRY(follow_to_end(path, &x, &e));
 	err_t bad = explain_extract(e, &x);
 	if (!bad && o->common.json)

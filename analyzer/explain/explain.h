@@ -16,6 +16,7 @@
 struct explain_options {
 	uint64_t window;     /* events of the first window; 0: choose */
 	double timeout;      /* seconds for everything; 0: none */
+	bool whole;          /* look at the whole run, however long: positions get occurrences */
 	uint32_t alternates;
 	enum sched_model model;
 	/* True stops the work. part < 0: unknown. May be NULL. */
@@ -31,11 +32,13 @@ struct explanation {
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
+	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */
 	struct sched_answer *answer;  /* NULL: no symbolic trace */
 	struct dsp *dsp;
 	struct report_validation failing_proof, alternate_proof;
 	char *failing_why, *alternate_why; /* owned texts of the proofs */
+	uint64_t ordered_insns;       /* executed in other orders than the recorded one */
 	VEC(struct report_phase) phases;
 	VEC(struct report_gap) gaps;
 	VEC(char *) texts;            /* of gaps */
@@ -47,6 +50,7 @@ void explain_options_init(struct explain_options *o);
 err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out);
 /* Its symbolic trace, for the window asked for. Needs a followed run. */
 err_t explain_extract(struct explanation *e, const struct explain_options *o);
+struct ext_options explain_extraction(struct explanation *e, const struct explain_options *o);
 /* The rest: schedule, root cause, alternate, projection, validation. */
 err_t explain_solve(struct explanation *e, const struct explain_options *o);
 void explanation_free(struct explanation *e);
@@ -86,11 +90,15 @@ err_t explain_serial(struct explanation *e);
 err_t explain_solve_later(struct explanation *e, const struct explain_options *o);
 /* A thread other than the failing one that had not ended, or NULL. */
 const struct sym_thread *explain_unended(const struct sym_trace *t);
+void explain_assume_computed(struct explanation *e); /* says so in the trace's assumptions */
 /*
  * When that gave nothing: true when it does not fail once the others go on before this event of
  * the failing thread: executed.
  */
 bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
+
+/* history.c: the same answer in a larger window, where this one cuts off what led to it. */
+err_t explain_look_further_back(struct explanation *e, struct explain_options *o);
 
 /*
  * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for

@@ -71,7 +71,7 @@ static err_t solve_onward(struct explanation *e, const struct explain_options *o
 	return explain_validate_alternates(e);
 }
 
-static void assume_computed(struct explanation *e)
+void explain_assume_computed(struct explanation *e)
 {
 	struct sym_trace *t = e->extracted->trace;
 
@@ -131,7 +131,6 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
 	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&
 	    (!had || tells_more(e, &b))) {
-		assume_computed(e);
 		forget(&b);
 		return NULL;
 	}

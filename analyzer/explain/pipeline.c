@@ -1,5 +1,6 @@
 #include "analyzer/explain/explain.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,8 +10,6 @@
 #define FIRST_WINDOW_TSO 60
 #define TAIL_TSO 20
 #define LAST_WINDOW 200000
-/* Events of a thread before the root cause that should be seen. */
-#define HISTORY 8
 /* Branches that are turned and executed before giving up on leaving the recorded path. */
 #define MOST_TURNS 8
 
@@ -105,14 +104,23 @@ static bool extract_progress(void *arg, const char *phase, double part)
 	return explain_out_of_time(x->e) || (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
+struct ext_options explain_extraction(struct explanation *e, const struct explain_options *o)
+{
+	if (!e->survey)
+		e->survey = ext_survey_new();
+	return (struct ext_options){ .survey = e->survey, .window = o->window, .whole = o->whole,
+				     .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
+				     .onward = e->onward };
+}
+
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
 {
 	struct extraction stops = { e, o };
-	struct ext_options x = { .window = o->window, .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
-				 .onward = e->onward, .progress = extract_progress,
-				 .progress_arg = &stops };
+	struct ext_options x = explain_extraction(e, o);
 	double since = now();
 
+	x.progress = extract_progress;
+	x.progress_arg = &stops;
 	ext_result_free(e->extracted);
 	e->extracted = NULL;
 	err_t bad = ext_extract(e->t, e->images, e->run, &x, &e->extracted);
@@ -172,54 +180,6 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 		ext_result_free(e->extracted);
 		e->extracted = NULL;
 	}
-}
-
-/* The window cuts off what a thread of the root cause did just before. */
-static bool cut_short(const struct explanation *e)
-{
-	const struct sched_answer *a = e->answer;
-
-	for (size_t i = 0; e->extracted->from && i < 2 * a->ncause; i++) {
-		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
-
-		if (r.index < HISTORY && e->extracted->trace->threads[r.thread].events[0].op != SYM_START)
-			return true;
-	}
-	return false;
-}
-
-/*
- * What fix fits shows in what the threads of the root cause did before it. A
- * larger window is worth a look, but a worse answer is not.
- */
-static err_t look_further_back(struct explanation *e, struct explain_options *o)
-{
-	uint64_t window = o->window;
-
-	for (int i = 0; i < 2 && window < LAST_WINDOW && cut_short(e) && !explain_out_of_time(e); i++) {
-		struct ext_result *extracted = e->extracted;
-		struct sched_answer *answer = e->answer;
-
-		e->extracted = NULL;
-		e->answer = NULL;
-		o->window = window *= 4;
-		err_t bad = explain_extract(e, o);
-		if (!bad)
-			bad = explain_solve_window(e, o);
-		if (bad || !e->answer->nalternates || !e->answer->ncause ||
-		    (answer->cause_minimal && !e->answer->cause_minimal)) {
-			struct ext_result *worse = e->extracted;
-
-			sched_answer_free(e->answer);
-			ext_result_free(worse);
-			e->extracted = extracted;
-			e->answer = answer;
-			return bad;
-		}
-		sched_answer_free(answer);
-		ext_result_free(extracted);
-	}
-	return NULL;
 }
 
 /* Nothing recorded avoids it; `alive` had not ended. */
@@ -324,6 +284,28 @@ static void note_buffers(struct explanation *e)
 	*failing = *alternate = (struct report_proof){ .why = none };
 }
 
+/* How far was looked: back into the run, and on behind what the alternate avoids. */
+static void note_reach(struct explanation *e)
+{
+	struct sym_trace *t = e->extracted->trace;
+
+	if (e->extracted->base) {
+		char *s = xasprintf("The run is long (%" PRIu64 " million instructions): which memory is "
+				    "shared was looked for in its last %" PRIu64 " million; what threads "
+				    "shared only before that is taken as it was.",
+				    mach_length(e->run) / 1000000,
+				    (mach_length(e->run) - e->extracted->base) / 1000000);
+
+		sym_add_assumption(t, s);
+		free(s);
+	}
+	if (e->alternate_proof.by[REPORT_MACHINE].agreed)
+		sym_add_assumption(t, "The alternate was watched until every thread had ended, the recorded "
+				      "world was left, or one million instructions (in a long window as many "
+				      "as it holds, up to twenty million) lay behind the failure point: what "
+				      "would fail later is not known.");
+}
+
 static bool alternate_confirmed(const struct explanation *e)
 {
 	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
@@ -409,13 +391,17 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	bool chosen = o.window != 0;
 	e->model = o.model;
 	TRY(solve_with_buffers(e, &o));
-	if (!chosen && answered(e))
-		TRY(look_further_back(e, &o));
+	bool history = !chosen && answered(e);
 	double since = now();
 	if (!needs_buffers(e))
 		TRY(validate(e, &o));
-	note_buffers(e);
 	phase_done(e, "validation", since);
+	if (history)
+		TRY(explain_look_further_back(e, &o));
+	note_buffers(e);
+	if (e->onward)
+		explain_assume_computed(e);
+	note_reach(e);
 	note_gaps(e);
 	return dsp_build(e->extracted->trace, e->answer, &e->dsp);
 }
@@ -427,6 +413,7 @@ void explanation_free(struct explanation *e)
 	dsp_free(e->dsp);
 	sched_answer_free(e->answer);
 	ext_result_free(e->extracted);
+	ext_survey_free(e->survey);
 	mach_result_free(&e->followed);
 	mach_close(e->run);
 	img_set_free(e->images);

@@ -84,6 +84,7 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;
 
 	s->tries++;
+	s->e->ordered_insns += out.insns;
 	*yes = !bad && o.loose && out.kind == MACH_OUT_PASSED && !out.fails_later;
 	if (*yes)
 		take(s, from, &out);

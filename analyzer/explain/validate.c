@@ -49,6 +49,7 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 	err_t bad = mach_execute(e->run, &o, &out);
 
 	free(points);
+	e->ordered_insns += out.insns;
 	if (bad) {
 		mach_outcome_free(&out);
 		return bad;

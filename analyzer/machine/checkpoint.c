@@ -22,8 +22,16 @@ struct checkpoint *checkpoint_take(struct mach_run *r)
 	return c;
 }
 
+/* While the order is still sought: what was kept of the way that is taken back is of no order. */
+static void drop_later(struct mach_run *r, uint64_t time)
+{
+	while (r->search && r->checkpoints.n && r->checkpoints.v[r->checkpoints.n - 1]->time > time)
+		checkpoint_free(r, r->checkpoints.v[--r->checkpoints.n]);
+}
+
 void checkpoint_restore(struct mach_run *r, const struct checkpoint *c)
 {
+	drop_later(r, c->time);
 	r->current = NO_THREAD; /* what is in the frame is of no interest any more */
 	r->time = c->time;
 	mem_restore(r->m->mem, &c->image);

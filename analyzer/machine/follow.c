@@ -6,7 +6,10 @@
 #include <time.h>
 
 #define FORCED_TOLD 20u         /* forced loads that are named */
-#define COMMIT_EVERY 20000000u /* instructions between checkpoints that are kept */
+/* Instructions between checkpoints that are kept: at least so many, and at least this part of
+ * how long ago they were. What is asked later lies near the end more often than not. */
+#define KEEP_EVERY 1000000u
+#define KEEP_PART 8u
 
 /* ---- time ---- */
 
@@ -403,12 +406,30 @@ static bool skip_lost_ticket(struct mach_run *r)
 	return true;
 }
 
+/* The first stays: the beginning of the run. */
+static void thin_checkpoints(struct mach_run *r)
+{
+	size_t n = 1;
+
+	for (size_t i = 1; i < r->checkpoints.n; i++) {
+		struct checkpoint *c = r->checkpoints.v[i];
+		const struct checkpoint *next = i + 1 < r->checkpoints.n ? r->checkpoints.v[i + 1] : NULL;
+
+		if (next && next->time - r->checkpoints.v[n - 1]->time < (r->time - c->time) / KEEP_PART)
+			checkpoint_free(r, c);
+		else
+			r->checkpoints.v[n++] = c;
+	}
+	r->checkpoints.n = n;
+}
+
 static void keep_checkpoint(struct mach_run *r)
 {
-	if (r->checkpoints.n && r->time - r->checkpoints.v[r->checkpoints.n - 1]->time < COMMIT_EVERY)
+	if (r->checkpoints.n && r->time - r->checkpoints.v[r->checkpoints.n - 1]->time < KEEP_EVERY)
 		return;
 	if (!r->checkpoints.n || r->o.keep_checkpoints)
 		vec_push(&r->checkpoints, checkpoint_take(r));
+	thin_checkpoints(r);
 }
 
 /* Follows to the end, or to a mismatch that no order resolves. */
@@ -538,6 +559,7 @@ err_t mach_follow(struct mach_run *r, struct mach_result *out)
 	r->res.output_identical = true;
 	r->res.failure_recorded = r->t->failure != NULL;
 	follow(r);
+	r->length = r->time;
 	if (r->res.end == MACH_END_EXIT)
 		verdict_final_memory(r);
 	describe_divergence(r);

@@ -202,6 +202,7 @@ struct mach_run {
 	uint64_t force_serial;
 	VEC(struct mach_forced) forced; /* those that counted, in the end */
 	const char *missing;    /* a module whose contents were needed and not to be had */
+	uint64_t length;        /* the time at which the followed run ends */
 	uint64_t time;          /* instructions of all threads ... */
 	uint64_t stretch;       /* ... when the running thread stood at this one */
 	VEC(struct log_step) log;

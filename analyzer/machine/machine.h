@@ -155,6 +155,8 @@ struct mach_branch {
 /* All may be NULL. Called in the order of execution. */
 struct mach_hooks {
 	void *arg;
+	/* Before everything else: the run stands at `from` (a moment of mach_moment()). */
+	void (*begin)(void *arg);
 	/* Every access. With a pool: value is its expression (EXPR_NONE: concrete).
 	 * A read may return a fresh symbol of 8 * size bits that stands for the
 	 * value from here on; EXPR_NONE keeps what memory held. */
@@ -193,6 +195,16 @@ struct mach_hooks {
 err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hooks,
 		 struct expr_pool *pool);
 
+/*
+ * The latest moment at least so many instructions before the run's end at which the
+ * machine can begin without executing what lies before it. 0: the beginning. Such moments
+ * are kept with options.keep_checkpoints, the closer together the nearer to the end.
+ */
+uint64_t mach_moment(const struct mach_run *r, uint64_t before_end);
+uint64_t mach_length(const struct mach_run *r); /* of the followed run: its last moment */
+/* Instructions executed so far to follow and to execute again, tries included. */
+uint64_t mach_worked(const struct mach_run *r);
+
 /* ---- looking around: inside hooks, or where the last execution stopped ---- */
 
 /* All or nothing; ignores protection. */
@@ -204,6 +216,9 @@ bool mach_regs(struct mach_run *r, uint32_t thread, uint64_t regs[TRC_NREGS],
 bool mach_img_regs(struct mach_run *r, uint32_t thread, struct img_regs *out);
 struct img_memory mach_img_memory(struct mach_run *r);
 uint64_t mach_thread_insns(const struct mach_run *r, uint32_t thread);
+bool mach_thread_alive(const struct mach_run *r, uint32_t thread); /* born and not ended */
+/* The records that lie behind the thread; belong to the run. */
+size_t mach_records(const struct mach_run *r, uint32_t thread, const struct trc_rec *const **out);
 uint64_t mach_time(const struct mach_run *r);
 /* The mapping that holds address: bounds and whether it is some thread's stack. */
 bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *hi);

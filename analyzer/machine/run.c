@@ -128,6 +128,31 @@ uint64_t mach_thread_insns(const struct mach_run *r, uint32_t thread)
 	return r->current == thread ? r->m->insns : r->threads[thread].s.cpu.insns;
 }
 
+bool mach_thread_alive(const struct mach_run *r, uint32_t thread)
+{
+	enum thread_life life = thread < r->nthreads ? r->threads[thread].s.life : LIFE_UNBORN;
+
+	return life == LIFE_RUNNING || life == LIFE_IN_CALL;
+}
+
+size_t mach_records(const struct mach_run *r, uint32_t thread, const struct trc_rec *const **out)
+{
+	const struct run_thread *t = &r->threads[thread];
+
+	*out = (const struct trc_rec *const *)t->recs.v;
+	return t->s.rec < t->recs.n ? t->s.rec : t->recs.n;
+}
+
+uint64_t mach_length(const struct mach_run *r)
+{
+	return r->length;
+}
+
+uint64_t mach_worked(const struct mach_run *r)
+{
+	return r->worked;
+}
+
 uint64_t mach_time(const struct mach_run *r)
 {
 	return r->time;
@@ -254,6 +279,16 @@ static struct checkpoint *checkpoint_before(struct mach_run *r, uint64_t time)
 	return best;
 }
 
+uint64_t mach_moment(const struct mach_run *r, uint64_t before_end)
+{
+	uint64_t best = 0;
+
+	for (size_t i = 0; i < r->checkpoints.n; i++)
+		if (r->checkpoints.v[i]->time + before_end <= r->length)
+			best = r->checkpoints.v[i]->time;
+	return best;
+}
+
 static err_t off_the_log(struct mach_run *r, const struct log_step *s, enum action got)
 {
 	return err_new(ERR_INTERNAL,
@@ -357,6 +392,8 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 	if (e)
 		return e;
 	hooks_on(r, hooks, pool, from);
+	if (hooks->begin)
+		hooks->begin(hooks->arg);
 	e = run_log_again(r, log, r->log.n, &stopped);
 	if (!e && !stopped)
 		try_the_fault(r);

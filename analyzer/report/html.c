@@ -198,6 +198,10 @@ static void numbers(FILE *f, const struct report *r)
 	if (r->peak_bytes)
 		fprintf(f, "<tr><th scope=\"row\">memory</th><td class=\"n\">%.0f MB</td></tr>\n",
 			(double)r->peak_bytes / 1e6);
+	if (r->run_insns >= 1000000)
+		fprintf(f, "<tr><th scope=\"row\">million instructions, run / executed</th>"
+			"<td class=\"n\">%.0f / %.0f</td></tr>\n",
+			(double)r->run_insns / 1e6, (double)r->executed_insns / 1e6);
 	fputs("</tbody></table></div></section>\n", f);
 }
 

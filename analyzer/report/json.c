@@ -353,6 +353,8 @@ static void stats(struct json *j, const struct report *r)
 	json_uint(j, "pairs_tried", a->stats.pairs_tried);
 	json_bool(j, "timed_out", a->timed_out);
 	json_uint(j, "peak_bytes", r->peak_bytes);
+	json_uint(j, "run_instructions", r->run_insns);
+	json_uint(j, "executed_instructions", r->executed_insns);
 	rep_phases(r, &phases);
 	json_array(j, "phases");
 	for (size_t i = 0; i < phases.n; i++) {

@@ -73,6 +73,8 @@ struct report {
 	const struct report_phase *phases; /* more than the answer's own times */
 	size_t nphases;
 	uint64_t peak_bytes; /* memory; 0 unknown */
+	/* Instructions of the recorded run, and executed to explain it; 0: nothing was executed. */
+	uint64_t run_insns, executed_insns;
 	const struct report_gap *gaps;
 	size_t ngaps;
 	const char *const *assumptions; /* besides the trace's own */

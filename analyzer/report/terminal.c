@@ -330,6 +330,9 @@ static void numbers(struct out *o)
 	}
 	if (r->peak_bytes)
 		strbuf_fmt(&b, "; memory %.0f MB", (double)r->peak_bytes / 1e6);
+	if (r->run_insns >= 1000000)
+		strbuf_fmt(&b, "; %.0f million instructions executed for a run of %.0f million",
+			   (double)r->executed_insns / 1e6, (double)r->run_insns / 1e6);
 	paragraph(o, "  time               ", b.s);
 	strbuf_free(&b);
 	fprintf(o->f, "  %-18s %s\n", "fingerprint", r->dsp->fingerprint);

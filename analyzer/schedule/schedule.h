@@ -92,6 +92,14 @@ err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 void sched_answer_free(struct sched_answer *a);
 
 /*
+ * The same answer for a trace that begins earlier: more[thread] events came to the front of each
+ * thread of `was`, otherwise it is the same. Executed again; NULL when that does not hold.
+ */
+struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sym_trace *t,
+				    enum sched_model model, const struct sched_answer *a,
+				    const uint32_t *more);
+
+/*
  * Is there an order of these events that satisfies all path conditions,
  * recorded values and synchronisation, failing or not? An error only when
  * stopped or timed out before that is known. Free *out when *found.

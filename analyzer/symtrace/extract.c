@@ -2,11 +2,8 @@
 
 #include <string.h>
 
-/* More events than the schedule side can show anyone; a bound on memory. */
-#define MAX_EVENTS 200000
 /* Behind the record: what was missing by a hair comes soon. */
 #define ONWARD_INSNS 1000000
-#define ONWARD_EVENTS 400
 
 struct ext_thread *ext_thread(struct ext *x, uint32_t thread)
 {
@@ -117,92 +114,28 @@ uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t
 	return sym_add_event(x->trace, thread, e);
 }
 
-/* ---- the second execution: how many events, where, and the window ---- */
-
-struct count {
-	struct ext *x;
-	uint64_t *times; /* ring of the last MAX_EVENTS events */
-	uint64_t n;
-	uint64_t onward; /* of them, behind the record */
-	uint64_t failing; /* of them, up to the failing thread's last */
-};
-
-static void note_event(struct count *c, const struct mach_access *a)
+bool ext_stop(struct ext *x)
 {
-	c->times[c->n++ % MAX_EVENTS] = a->time;
-	if (a->thread == c->x->failing)
-		c->failing = c->n;
-}
+	uint64_t length = mach_length(x->run), now = mach_time(x->run);
+	double part = length > x->base && now >= x->base && now <= length ?
+			      (double)(now - x->base) / (double)(length - x->base) : -1;
 
-static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
-{
-	struct count *c = arg;
-	bool program;
-
-	(void)value;
-	c->x->accesses++;
-	if (!ext_matters(c->x, a, &program))
-		return EXPR_NONE;
-	if (!c->x->onward)
-		note_event(c, a);
-	else if (++c->onward == ONWARD_EVENTS)
-		c->x->until = a->time;
-	return EXPR_NONE;
-}
-
-static bool on_stop(void *arg)
-{
-	struct ext *x = ((struct count *)arg)->x;
-
-	if (x->o->progress && x->o->progress(x->o->progress_arg, x->phase, -1))
+	if (x->o->progress && x->o->progress(x->o->progress_arg, x->phase, part))
 		x->stopped = true;
 	return x->stopped;
 }
 
-/* Counted from the `last`-th event back. */
-static uint64_t window_start(const struct count *c, uint64_t window, uint64_t last)
+static bool on_stop(void *arg)
 {
-	if (!window || window > MAX_EVENTS)
-		window = MAX_EVENTS;
-	if (c->n - last + window > MAX_EVENTS)
-		last = c->n; /* no longer known */
-	return last <= window ? 0 : c->times[(last - window) % MAX_EVENTS];
+	return ext_stop(arg);
 }
 
-static void set_window(struct ext *x, const struct count *c)
-{
-	bool cut = x->o->tail && c->failing;
-
-	x->from = window_start(c, x->o->window, cut ? c->failing : c->n);
-	x->to = UINT64_MAX;
-	if (cut && c->failing + x->o->tail < c->n && c->n - c->failing - x->o->tail < MAX_EVENTS)
-		x->to = c->times[(c->failing + x->o->tail) % MAX_EVENTS];
-}
-
-static void count_onward(void *arg)
-{
-	ext_onward(((struct count *)arg)->x);
-}
-
-static err_t choose_window(struct ext *x)
-{
-	struct count c = { x, xcalloc(MAX_EVENTS, sizeof *c.times), 0, 0, 0 };
-	struct mach_hooks hooks = { .arg = &c, .access = count_access, .stop = on_stop,
-				    .onward_insns = ext_onward_insns(x), .onward = count_onward };
-
-	x->phase = "looking for shared events";
-	err_t e = mach_again(x->run, 0, &hooks, NULL);
-	x->total = c.n;
-	set_window(x, &c);
-	x->onward = x->steps = 0;
-	free(c.times);
-	return e;
-}
+/* ---- the extents of the window's accesses ---- */
 
 /* Locations need the extents of the window's accesses before its first event is built. */
 static expr_id extent_access(void *arg, const struct mach_access *a, expr_id value)
 {
-	struct ext *x = ((struct count *)arg)->x;
+	struct ext *x = arg;
 	bool program;
 
 	(void)value;
@@ -221,19 +154,18 @@ static expr_id extent_access(void *arg, const struct mach_access *a, expr_id val
 
 static err_t find_locations(struct ext *x)
 {
-	struct count c = { x, NULL, 0, 0, 0 };
-	struct mach_hooks hooks = { .arg = &c, .access = extent_access, .stop = on_stop,
-				    .onward_insns = ext_onward_insns(x) };
+	struct mach_hooks hooks = { .arg = x, .begin = ext_prelude_level, .access = extent_access,
+				    .stop = on_stop, .onward_insns = ext_onward_insns(x) };
 
 	x->phase = "cutting locations";
-	TRY(mach_again(x->run, 0, &hooks, NULL));
+	TRY(mach_again(x->run, x->base, &hooks, NULL));
 	ext_locations_done(x);
 	return NULL;
 }
 
 /* ---- the driver ---- */
 
-static void reset_level(struct ext *x)
+void ext_reset_level(struct ext *x)
 {
 	level_free(x->level);
 	x->level = level_new(x->images);
@@ -254,8 +186,6 @@ static void look_at_failure(struct ext *x)
 	bool heap = kind == TRC_FAIL_ABORT && f->detail_len > 0;
 	x->failing_in_runtime = (kind == TRC_FAIL_SIGNAL || heap) &&
 				level_is_runtime(x->level, f->regs[TRC_RIP]);
-	/* Until the second execution has seen the whole run, nothing is "since". */
-	x->failing_since = UINT64_MAX;
 }
 
 static void add_threads(struct ext *x)
@@ -269,24 +199,13 @@ static void add_threads(struct ext *x)
 	}
 }
 
-static bool share_stop(void *arg)
-{
-	struct count c = { arg, NULL, 0, 0, 0 };
-
-	return on_stop(&c);
-}
-
 static err_t extract(struct ext *x)
 {
-	x->phase = "looking for shared memory";
-	TRY(share_watch(x->share, x->run, ext_onward_insns(x), share_stop, x));
 	look_at_failure(x);
-	TRY(choose_window(x));
-	if (x->failing != SYM_NONE)
-		x->failing_since = ext_thread(x, x->failing)->program_insn;
-	reset_level(x);
+	TRY(ext_survey(x));
+	ext_survey_window(x);
 	TRY(find_locations(x));
-	reset_level(x);
+	ext_reset_level(x);
 	TRY(ext_build(x));
 	if (x->stopped)
 		return err_new(ERR_NOANSWER, "stopped while %s", x->phase);
@@ -300,8 +219,9 @@ static struct ext_result *result_of(struct ext *x)
 
 	r->trace = x->trace;
 	r->from = x->from;
-	r->total = x->total;
-	r->accesses = x->accesses;
+	r->base = x->base;
+	r->total = x->o->survey->n;
+	r->accesses = x->o->survey->accesses;
 	r->locations = x->locations.n;
 	r->fate = x->fate;
 	r->onward_insns = ext_onward_insns(x);
@@ -315,13 +235,15 @@ static struct ext_result *result_of(struct ext *x)
 }
 
 err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
-		  const struct ext_options *o, struct ext_result **out)
+		  const struct ext_options *given, struct ext_result **out)
 {
-	struct ext x = { .t = t, .images = images, .run = run, .o = o,
-			 .share = share_new(images), .level = level_new(images),
+	struct ext_options o = *given;
+	struct ext x = { .t = t, .images = images, .run = run, .o = &o, .level = level_new(images),
 			 .trace = sym_trace_new(), .fate = { .thread = SYM_NONE } };
 	const char *command = trc_identity(t, "exe");
 
+	if (!given->survey)
+		o.survey = ext_survey_new();
 	if (command)
 		x.trace->program = xstrdup(command);
 	add_threads(&x);
@@ -335,7 +257,8 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 			vec_free(&x.threads.v[i].points);
 		sym_trace_free(x.trace);
 	}
-	share_free(x.share);
+	if (!given->survey)
+		ext_survey_free(o.survey);
 	level_free(x.level);
 	vec_free(&x.threads);
 	vec_free(&x.locations);

@@ -4,13 +4,16 @@
  *
  * Nobody marks shared variables. A location is shared when two threads touch
  * it, one of them writing, from the program's own code (extract_level.h says
- * what that is). Three executions of the committed order:
+ * what that is). Four executions of the committed order, of a long run only of a
+ * stretch before its end (extract_survey.h):
  *
  *   1. concrete: who touches which 8 bytes
- *   2. concrete: the events on shared locations, their number and extents;
- *      choice of the window (the last `window` events, or all)
- *   3. symbolic, from the window's start: events with expressions, path
- *      conditions, stacks and names
+ *   2. concrete: when events on shared locations happen; choice of the window (the
+ *      last `window` events, or all)
+ *   3. concrete: the extents of the window's accesses
+ *   4. symbolic: events with expressions, path conditions, stacks and names
+ *
+ * The first two are kept in `survey` and not done again for another window.
  *
  * With `onward` all of them go on where the record ends: the threads that had
  * neither failed nor ended do what they would have done next, as far as that
@@ -22,20 +25,34 @@
 #include "analyzer/machine/machine.h"
 #include "analyzer/symtrace/symtrace.h"
 
+struct ext_survey;
+struct ext_survey *ext_survey_new(void);
+void ext_survey_free(struct ext_survey *s);
+
 struct ext_options {
+	struct ext_survey *survey; /* of this run, kept between extractions; NULL: not kept */
 	uint64_t window; /* events to keep; 0: all, up to a built-in limit */
 	uint64_t tail;   /* events to keep behind the failing thread's last; 0: all. With it the
 			  * window is counted from there: others run on while it fails */
+	bool whole;      /* from the beginning, be the run ever so long: events get occurrences */
 	bool onward;     /* with what the other threads do next, behind the record (computed) */
 	/* part is 0..1; true stops the work. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);
 	void *progress_arg;
 };
 
+/*
+ * After an extraction with o: how large a window must be for each wanted thread to have so many
+ * more events before the old one, or as many as there are up to the limit.
+ */
+uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
+			  uint32_t more, uint64_t limit);
+
 struct ext_result {
 	struct sym_trace *trace;
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
-	uint64_t total;     /* shared events in the whole run */
+	uint64_t base;      /* run time before which nothing was looked at; 0: all was */
+	uint64_t total;     /* shared events in the run since then */
 	uint64_t locations; /* shared locations */
 	uint64_t accesses;  /* all accesses executed */
 	uint64_t onward_insns; /* for struct mach_order */

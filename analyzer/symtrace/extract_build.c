@@ -59,7 +59,7 @@ static expr_id fresh(struct ext *x, const struct piece *p, uint32_t var)
 static uint32_t add(struct ext *x, const struct piece *p, struct sym_event *e)
 {
 	const struct mach_access *a = p->a;
-	uint64_t n = ext_count(x, a->thread, a->pc, a->insn);
+	uint64_t n = x->base ? 0 : ext_count(x, a->thread, a->pc, a->insn);
 
 	return ext_event(x, a->thread, e, a->pc, n, a->insn);
 }
@@ -163,7 +163,8 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 		ext_sync_write(x, a);
 	/* Every execution counts, also one on memory that nobody shares: the position of
 	 * an event is found again in a live run by counting instructions, not events. */
-	ext_count(x, a->thread, a->pc, a->insn);
+	if (!x->base)
+		ext_count(x, a->thread, a->pc, a->insn);
 	if (!ext_matters(x, a, &program) || !x->in_window)
 		return EXPR_NONE;
 	for (unsigned from = 0; from < a->size; from += p.size) {
@@ -191,7 +192,7 @@ static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
 		uint64_t insn = mach_thread_insns(x->run, thread);
 
 		sym_event_init(&e, SYM_FENCE);
-		ext_event(x, thread, &e, pc, ext_count(x, thread, pc, insn), insn);
+		ext_event(x, thread, &e, pc, x->base ? 0 : ext_count(x, thread, pc, insn), insn);
 	}
 	th->atomic = SYM_NONE;
 }
@@ -413,11 +414,7 @@ static void on_exit_thread(void *arg, uint32_t thread)
 
 static bool on_stop(void *arg)
 {
-	struct ext *x = arg;
-
-	if (x->o->progress && x->o->progress(x->o->progress_arg, x->phase, -1))
-		x->stopped = true;
-	return x->stopped;
+	return ext_stop(arg);
 }
 
 static void on_onward(void *arg)
@@ -429,6 +426,7 @@ err_t ext_build(struct ext *x)
 {
 	struct mach_hooks hooks = {
 		.arg = x,
+		.begin = ext_prelude,
 		.access = on_access,
 		.atomic_end = on_atomic_end,
 		.branch = on_branch,
@@ -444,7 +442,7 @@ err_t ext_build(struct ext *x)
 
 	x->phase = "building symbolic traces";
 	x->started = 1; /* the main thread */
-	TRY(mach_again(x->run, 0, &hooks, x->trace->pool));
+	TRY(mach_again(x->run, x->base, &hooks, x->trace->pool));
 	if (x->kernel_waits)
 		sym_add_assumption(x->trace,
 				   "System calls give their recorded results in every order: that a thread "

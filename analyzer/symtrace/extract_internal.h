@@ -4,7 +4,7 @@
 
 #include "analyzer/symtrace/extract.h"
 #include "analyzer/symtrace/extract_level.h"
-#include "analyzer/symtrace/extract_share.h"
+#include "analyzer/symtrace/extract_survey.h"
 #include "common/vec.h"
 
 /* A branch that may turn out to be the one towards the failure. */
@@ -101,9 +101,11 @@ struct ext {
 	struct img_set *images;
 	struct mach_run *run;
 	const struct ext_options *o;
-	struct share *share;
+	struct share *share; /* the survey's */
 	struct level *level;
 	struct sym_trace *trace;
+	uint64_t base;      /* where every execution begins: see extract_survey.h */
+	uint64_t past;      /* replaying records before it: the how-manieth this is; else 0 */
 	uint64_t from, to;  /* the window's first moment and its last */
 	bool in_window;
 	VEC(struct ext_thread) threads; /* by recorded index, as in the trace */
@@ -119,7 +121,6 @@ struct ext {
 	bool stopped;
 	uint32_t started;   /* threads so far */
 	bool kernel_waits;  /* a call that may wait for another thread returned in the window */
-	uint64_t total, accesses;
 	uint64_t steps; /* events so far */
 	/* Behind the record: since when (0: not yet), until when events are kept, and what
 	 * the failing thread's number and the failure's step are. */
@@ -138,10 +139,19 @@ uint64_t ext_onward_insns(const struct ext *x);
 /* The record ends here. */
 void ext_onward(struct ext *x);
 
+/* Tells how far the execution is; true: stop. */
+bool ext_stop(struct ext *x);
+void ext_reset_level(struct ext *x);
+
+/* extract_prelude.c: hooks for the beginning; the second also takes in the records before it. */
+void ext_prelude_level(void *ext);
+void ext_prelude(void *ext);
+
 /* Does this access make an event? (Keeps the level's state: call for every access.) */
 bool ext_matters(struct ext *x, const struct mach_access *a, bool *program);
 
-/* n-th execution of pc by thread, counting this one; one instruction counts once. */
+/* n-th execution of pc by thread, counting this one; one instruction counts once.
+ * Without the run's beginning that is known of calls only. */
 uint64_t ext_count(struct ext *x, uint32_t thread, uint64_t pc, uint64_t insn);
 
 /*
@@ -156,6 +166,8 @@ void ext_time(struct ext *x, uint32_t thread, uint64_t tsc);
 
 /* extract_sync.c */
 void ext_sync(struct ext *x, uint32_t thread, const struct trc_sync *rec);
+/* All records before the beginning were taken in: who stood in a barrier had arrived. */
+void ext_sync_settle(struct ext *x, uint32_t thread);
 /* Every write of the third execution: some operations happen inside their call. */
 void ext_sync_write(struct ext *x, const struct mach_access *a);
 /* The operation of a thread that never got through, as its last event; SYM_NONE: none. */

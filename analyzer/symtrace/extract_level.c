@@ -202,6 +202,14 @@ bool level_is_program(struct level *l, uint32_t thread, uint64_t pc)
 	}
 }
 
+void level_begin(struct level *l, uint32_t thread, uint64_t pc)
+{
+	const char *symbol = level_is_runtime(l, pc) ? img_symbol(l->images, pc, NULL) : NULL;
+
+	if (symbol)
+		thread_level(l, thread)->mover = has_prefix(symbol, movers, sizeof movers / sizeof *movers);
+}
+
 bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc)
 {
 	return thread_level(l, thread)->printer && level_is_runtime(l, pc);

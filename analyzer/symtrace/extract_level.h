@@ -30,6 +30,9 @@ bool level_is_own(struct level *l, uint64_t pc);
  */
 bool level_is_program(struct level *l, uint32_t thread, uint64_t pc);
 
+/* The thread begins at pc: in the middle of memcpy, say. */
+void level_begin(struct level *l, uint32_t thread, uint64_t pc);
+
 /* Is this instruction part of a call that writes text for people (printf ...)? */
 bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc);
 

@@ -92,21 +92,41 @@ static struct stack *stack_of(struct share *s, uint32_t thread)
 	return &s->stacks.v[thread];
 }
 
+/* Seen for the first time: its stack is where its stack pointer is. */
+static void meet(struct share *s, uint32_t thread, struct stack *k)
+{
+	uint64_t regs[TRC_NREGS];
+
+	if (!mach_regs(s->run, thread, regs, NULL) ||
+	    !mach_mapping(s->run, regs[TRC_RSP], &k->lo, &k->hi))
+		k->hi = 1;
+	if (!k->alive) {
+		k->alive = true;
+		s->alive++;
+	}
+}
+
+/* Threads that run when the watch begins; one of them may never be seen doing anything. */
+static void on_begin(void *arg)
+{
+	struct share *s = arg;
+	uint64_t regs[TRC_NREGS];
+
+	for (uint32_t i = 0; i < mach_thread_count(s->run); i++) {
+		if (!mach_thread_alive(s->run, i))
+			continue;
+		meet(s, i, stack_of(s, i));
+		if (mach_regs(s->run, i, regs, NULL))
+			level_begin(s->level, i, regs[TRC_RIP]);
+	}
+}
+
 static bool own_stack(struct share *s, uint32_t thread, uint64_t address)
 {
 	struct stack *k = stack_of(s, thread);
 
-	if (!k->hi) {
-		/* Seen for the first time: its stack is where its stack pointer is. */
-		uint64_t regs[TRC_NREGS];
-		if (!mach_regs(s->run, thread, regs, NULL) ||
-		    !mach_mapping(s->run, regs[TRC_RSP], &k->lo, &k->hi))
-			k->hi = 1;
-		if (!k->alive) {
-			k->alive = true;
-			s->alive++;
-		}
-	}
+	if (!k->hi)
+		meet(s, thread, k);
 	return address >= k->lo && address < k->hi;
 }
 
@@ -219,11 +239,12 @@ static bool on_stop(void *arg)
 	return s->stop && s->stop(s->stop_arg);
 }
 
-err_t share_watch(struct share *s, struct mach_run *run, uint64_t onward_insns,
+err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t onward_insns,
 		  bool (*stop)(void *), void *stop_arg)
 {
 	struct mach_hooks hooks = {
 		.arg = s,
+		.begin = from ? on_begin : NULL,
 		.access = on_access,
 		.syscall = on_syscall,
 		.thread_start = on_start,
@@ -235,7 +256,7 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t onward_insns,
 	s->run = run;
 	s->stop = stop;
 	s->stop_arg = stop_arg;
-	return mach_again(run, 0, &hooks, NULL);
+	return mach_again(run, from, &hooks, NULL);
 }
 
 bool share_is_shared(const struct share *s, uint64_t address)

@@ -18,8 +18,9 @@ struct share;
 struct share *share_new(struct img_set *images);
 void share_free(struct share *s);
 
-/* Fills the table: one concrete execution of the run, and so many instructions behind it. */
-err_t share_watch(struct share *s, struct mach_run *run, uint64_t onward_insns,
+/* Fills the table: one concrete execution from this moment of the run (mach_moment()) to its
+ * end, and so many instructions behind it. */
+err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t onward_insns,
 		  bool (*stop)(void *), void *stop_arg);
 
 bool share_is_shared(const struct share *s, uint64_t address);

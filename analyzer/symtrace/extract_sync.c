@@ -199,6 +199,14 @@ void ext_sync_write(struct ext *x, const struct mach_access *a)
 		th->points.v[th->enter].insn = a->insn;
 }
 
+void ext_sync_settle(struct ext *x, uint32_t thread)
+{
+	struct ext_thread *th = ext_thread(x, thread);
+
+	if (th->arriving)
+		barrier_arrives(x, thread, th->arriving);
+}
+
 static void barrier_record(struct ext *x, uint32_t thread, const struct trc_sync *r,
 			   struct ext_object *o, enum trc_at at)
 {
@@ -334,7 +342,7 @@ void ext_sync(struct ext *x, uint32_t thread, const struct trc_sync *r)
 		return;
 	bool blocked = th->pending != NULL;
 	if (!blocked)
-		th->call_insn = mach_thread_insns(x->run, thread);
+		th->call_insn = x->past ? x->past : mach_thread_insns(x->run, thread);
 	th->pending = at == TRC_AT_BLOCK ? r : NULL;
 	switch (ops[op].family) {
 	case F_WAIT:

@@ -1,0 +1,183 @@
+#include "analyzer/symtrace/extract_internal.h"
+
+/* Behind the record: what was missing by a hair comes soon. */
+#define ONWARD_EVENTS 400
+/* Instructions: a run up to so long is surveyed as a whole ... */
+#define SHORT_RUN 16000000u
+/* ... of a longer one only a stretch before its end: at least so long, and so long for every
+ * event that the window asks for. Where they lie thinner the window holds fewer. */
+#define SHORTEST_STRETCH 4000000u
+#define STRETCH_PER_EVENT 2000u
+
+struct ext_survey *ext_survey_new(void)
+{
+	return xcalloc(1, sizeof(struct ext_survey));
+}
+
+static void clear(struct ext_survey *s)
+{
+	share_free(s->share);
+	free(s->times);
+	free(s->threads);
+	*s = (struct ext_survey){ 0 };
+}
+
+void ext_survey_free(struct ext_survey *s)
+{
+	if (s)
+		clear(s);
+	free(s);
+}
+
+static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
+{
+	struct ext *x = arg;
+	struct ext_survey *s = x->o->survey;
+	bool program;
+
+	(void)value;
+	s->accesses++;
+	if (!ext_matters(x, a, &program))
+		return EXPR_NONE;
+	if (!x->onward) {
+		s->threads[s->n % EXT_MAX_EVENTS] = a->thread;
+		s->times[s->n++ % EXT_MAX_EVENTS] = a->time;
+		if (a->thread == x->failing)
+			s->failing = s->n;
+	} else if (++s->computed == ONWARD_EVENTS) {
+		s->until = x->until = a->time;
+	}
+	return EXPR_NONE;
+}
+
+static bool on_stop(void *arg)
+{
+	return ext_stop(arg);
+}
+
+static void on_onward(void *arg)
+{
+	ext_onward(arg);
+}
+
+static err_t count_events(struct ext *x)
+{
+	struct ext_survey *s = x->o->survey;
+	struct mach_hooks hooks = { .arg = x, .begin = ext_prelude_level, .access = count_access,
+				    .stop = on_stop, .onward_insns = ext_onward_insns(x),
+				    .onward = on_onward };
+
+	x->phase = "looking for shared events";
+	s->times = xcalloc(EXT_MAX_EVENTS, sizeof *s->times);
+	s->threads = xcalloc(EXT_MAX_EVENTS, sizeof *s->threads);
+	err_t e = mach_again(x->run, s->base, &hooks, NULL);
+	if (x->failing != SYM_NONE)
+		s->failing_since = ext_thread(x, x->failing)->program_insn;
+	x->onward = x->steps = 0;
+	return e;
+}
+
+static err_t survey_from(struct ext *x, uint64_t base)
+{
+	struct ext_survey *s = x->o->survey;
+
+	clear(s);
+	s->base = x->base = base;
+	s->onward = x->o->onward;
+	s->share = x->share = share_new(x->images);
+	/* Until this execution has seen the stretch, nothing is "since". */
+	x->failing_since = UINT64_MAX;
+	x->until = 0;
+	x->phase = "looking for shared memory";
+	TRY(share_watch(s->share, x->run, base, ext_onward_insns(x), on_stop, x));
+	TRY(count_events(x));
+	ext_reset_level(x);
+	s->done = !x->stopped;
+	return x->stopped ? err_new(ERR_NOANSWER, "stopped while %s", x->phase) : NULL;
+}
+
+static uint64_t window_of(const struct ext_options *o)
+{
+	return o->window && o->window < EXT_MAX_EVENTS ? o->window : EXT_MAX_EVENTS;
+}
+
+/* Where the stretch for this window begins. */
+static uint64_t base_for(const struct ext *x)
+{
+	uint64_t stretch = window_of(x->o) * STRETCH_PER_EVENT;
+
+	if (x->o->whole || mach_length(x->run) <= SHORT_RUN)
+		return 0;
+	return mach_moment(x->run, stretch < SHORTEST_STRETCH ? SHORTEST_STRETCH : stretch);
+}
+
+/* A window counted from the failing thread's last event reaches further back. */
+static bool fits(const struct ext *x)
+{
+	const struct ext_survey *s = x->o->survey;
+	uint64_t behind = x->o->tail && s->failing ? s->n - s->failing : 0;
+
+	return s->done && s->onward == x->o->onward &&
+	       (s->base <= base_for(x) || (!x->o->whole && s->n - behind >= window_of(x->o)));
+}
+
+err_t ext_survey(struct ext *x)
+{
+	const struct ext_survey *s = x->o->survey;
+
+	if (!fits(x)) {
+		uint64_t base = base_for(x);
+
+		/* With what comes behind the record it is the same stretch. */
+		TRY(survey_from(x, s->done && s->base < base ? s->base : base));
+	}
+	x->share = s->share;
+	x->base = s->base;
+	x->until = s->until;
+	x->failing_since = s->failing_since;
+	return NULL;
+}
+
+/* Counted from the `last`-th event back. */
+static uint64_t window_start(const struct ext_survey *s, uint64_t window, uint64_t last)
+{
+	if (!window || window > EXT_MAX_EVENTS)
+		window = EXT_MAX_EVENTS;
+	if (s->n - last + window > EXT_MAX_EVENTS)
+		last = s->n; /* no longer known */
+	return last <= window ? s->base : s->times[(last - window) % EXT_MAX_EVENTS];
+}
+
+void ext_survey_window(struct ext *x)
+{
+	const struct ext_survey *s = x->o->survey;
+	bool cut = x->o->tail && s->failing;
+
+	x->from = window_start(s, x->o->window, cut ? s->failing : s->n);
+	x->to = UINT64_MAX;
+	if (cut && s->failing + x->o->tail < s->n && s->n - s->failing - x->o->tail < EXT_MAX_EVENTS)
+		x->to = s->times[(s->failing + x->o->tail) % EXT_MAX_EVENTS];
+}
+
+uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
+			  uint32_t more, uint64_t limit)
+{
+	const struct ext_survey *s = o->survey;
+	uint64_t last = o->tail && s->failing ? s->failing : s->n;
+	uint64_t start = last > o->window ? last - o->window : 0, far = start;
+	uint32_t *have = xcalloc(nthreads + 1, sizeof *have);
+	size_t open = 0;
+
+	for (size_t i = 0; i < nthreads; i++)
+		open += wanted[i];
+	for (uint64_t k = start; open && k-- > 0 && last - k <= limit && s->n - k <= EXT_MAX_EVENTS;) {
+		uint32_t t = s->threads[k % EXT_MAX_EVENTS];
+
+		if (t >= nthreads || !wanted[t] || have[t] == more)
+			continue;
+		open -= ++have[t] == more;
+		far = k;
+	}
+	free(have);
+	return last - far;
+}
