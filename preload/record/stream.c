@@ -19,9 +19,10 @@
  * The chunks of other streams make the file four times as large each.
  */
 #define FIRST_CHUNK (16ul << 10)
-#define FIRST_CHUNK_LARGE (64ul << 10) /* paths and fragments: what `true` leaves fits */
+#define FIRST_CHUNK_LARGE (64ul << 10) /* paths, fragments, memory: what `true` leaves fits, but for memory */
 #define LIVE_CHUNK (256ul << 10)
 #define LAST_CHUNK (4ul << 20)
+#define LAST_CHUNK_FRAGS (512ul << 10)
 #define SHRINK_MIN (256ul << 10)
 
 #ifndef MADV_POPULATE_WRITE
@@ -144,11 +145,13 @@ static void unmap(struct rec_chunk_map *map)
 
 static size_t chunk_len(const struct rec_stream *s, size_t record)
 {
-	bool large = s->kind == TRC_STREAM_PATH || s->kind == TRC_STREAM_FRAGS;
-	size_t first = large ? FIRST_CHUNK_LARGE : FIRST_CHUNK;
+	bool small = s->kind == TRC_STREAM_PROCESS || s->kind == TRC_STREAM_THREAD;
+	size_t first = small ? FIRST_CHUNK : FIRST_CHUNK_LARGE;
+	/* Fragments come slowly: what is reserved and not used has cost its zeros all the same. */
+	size_t last = s->kind == TRC_STREAM_FRAGS ? LAST_CHUNK_FRAGS : LAST_CHUNK;
 	size_t len = s->file_end < first ? first :
 		     has_live_chunk(s) ? LIVE_CHUNK :
-		     s->file_end >= LAST_CHUNK ? LAST_CHUNK : 3 * s->file_end;
+		     3 * s->file_end > last ? last : 3 * s->file_end;
 	size_t need = (record + sizeof(struct trc_chunk) + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
 
 	return need > len ? need : len & ~(RAW_PAGE - 1);
