@@ -8,7 +8,7 @@
  * Ranges come from the dynamic symbols. Functions without one (start_thread, the
  * slow paths) lie behind one that has: a range goes on up to the next symbol.
  * Those of malloc's arenas lie before one: that range begins where the function
- * before it ends.
+ * before it ends. malloc's variables are known by the instructions that use them.
  */
 #include "preload/translate/build.h"
 #include "preload/translate/hooks.h"
@@ -30,6 +30,8 @@ enum wanted {
 	 * Arenas and chunks are their owner's, or behind a lock. */
 	GLOBALS,
 	GLOBAL_STORES,
+	/* The thresholds: free raises them without a lock, sysmalloc and _int_free compare with them. */
+	THRESHOLDS,
 };
 
 static const struct {
@@ -49,6 +51,7 @@ static const struct {
 	{ "call_once", ALL },                 { "__lll_lock_", ALL },
 	/* _int_malloc and _int_free, behind it, load what hardly ever changes all the time. */
 	{ "__default_morecore", GLOBAL_STORES },
+	{ "__libc_free", THRESHOLDS },
 };
 
 static const struct {
@@ -66,6 +69,10 @@ struct range {
 static struct range ranges[RANGES_MAX];
 static unsigned nranges;
 static bool ready;
+
+#define THRESHOLDS_MAX 8
+static uint64_t thresholds[THRESHOLDS_MAX]; /* the variables that free itself stores to */
+static unsigned nthresholds;
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -161,7 +168,7 @@ static struct range *range_below(uint64_t address)
 	return lo ? &ranges[lo - 1] : NULL;
 }
 
-/* size: of the function. Behind trylock lies what every unlock passes. */
+/* size: of the function. Behind trylock lies what every unlock passes, behind free other code. */
 static void add(uint64_t start, uint64_t size, enum wanted w)
 {
 	struct range *below = range_below(start);
@@ -171,7 +178,7 @@ static void add(uint64_t start, uint64_t size, enum wanted w)
 		return;
 	for (unsigned i = nranges++; i > at; i--)
 		ranges[i] = ranges[i - 1];
-	ranges[at] = (struct range){ start, w == WORD ? start + size : UINT64_MAX, w };
+	ranges[at] = (struct range){ start, w == WORD || w == THRESHOLDS ? start + size : UINT64_MAX, w };
 }
 
 /* Where the function before the address ends; not further back than a range may reach. */
@@ -197,6 +204,46 @@ static void add_before(const struct symbols *s, const Elf64_Sym *y)
 			add(end_before(s, at), 0, before[i].wanted);
 }
 
+static bool is_store(const struct insn *in)
+{
+	return in->map == 0 && (in->op == 0x88 || in->op == 0x89 || in->op == 0xc6 || in->op == 0xc7);
+}
+
+static bool is_global(const struct insn *in)
+{
+	return (in->modrm & 0xc7) == 5; /* relative to rip */
+}
+
+static uint64_t global_at(uint64_t pc, const struct insn *in)
+{
+	int32_t disp;
+
+	__builtin_memcpy(&disp, (const uint8_t *)pc + in->disp_off, sizeof disp);
+	return pc + in->len + (int64_t)disp;
+}
+
+/* They have no symbol of their own: the code of free names them. */
+static void find_thresholds(uint64_t pc, uint64_t size)
+{
+	struct insn in;
+
+	for (uint64_t end = pc + size; pc < end; pc += in.len) {
+		if (!insn_decode(&in, (const uint8_t *)pc, end - pc, pc))
+			return;
+		if (in.cls == INSN_NORMAL && (in.flags & INSN_MEM) && is_global(&in) && is_store(&in) &&
+		    nthresholds < THRESHOLDS_MAX)
+			thresholds[nthresholds++] = global_at(pc, &in);
+	}
+}
+
+static bool is_threshold(uint64_t address)
+{
+	for (unsigned i = 0; i < nthresholds; i++)
+		if (thresholds[i] == address)
+			return true;
+	return false;
+}
+
 static void add_library(struct symbols *s)
 {
 	s->count = count_symbols(s->hash);
@@ -208,6 +255,8 @@ static void add_library(struct symbols *s)
 			continue;
 		add(s->bias + s->sym[i].st_value, s->sym[i].st_size, w);
 		add_before(s, &s->sym[i]);
+		if (w == THRESHOLDS)
+			find_thresholds(s->bias + s->sym[i].st_value, s->sym[i].st_size);
 	}
 	for (uint32_t i = 1; i < s->count; i++) {
 		uint64_t at = s->bias + s->sym[i].st_value;
@@ -239,11 +288,6 @@ static bool is_own(const struct insn *in)
 	       ((in->modrm & 7) == 4 && (in->sib & 7) == 4 && !(in->rex & 1));
 }
 
-static bool is_store(const struct insn *in)
-{
-	return in->map == 0 && (in->op == 0x88 || in->op == 0x89 || in->op == 0xc6 || in->op == 0xc7);
-}
-
 /* movslq (table,index,4),reg: where a switch goes; such tables are constants. */
 static bool is_jump_table(const struct insn *in)
 {
@@ -251,18 +295,16 @@ static bool is_jump_table(const struct insn *in)
 	       in->sib >> 6 == 2;
 }
 
-static bool is_global(const struct insn *in)
+static bool is_wanted(enum wanted w, uint64_t pc, const struct insn *in)
 {
-	return (in->modrm & 0xc7) == 5; /* relative to rip */
-}
+	bool threshold = nthresholds && is_global(in) && is_threshold(global_at(pc, in));
 
-static bool is_wanted(enum wanted w, const struct insn *in)
-{
 	switch (w) {
 	case WORD: return !in->disp_len;
 	case STORES: return is_store(in);
 	case GLOBALS: return is_global(in);
-	case GLOBAL_STORES: return is_global(in) && is_store(in);
+	case GLOBAL_STORES: return threshold || (is_global(in) && is_store(in));
+	case THRESHOLDS: return threshold;
 	default: return true;
 	}
 }
@@ -277,5 +319,5 @@ unsigned libc_wishes(uint64_t pc, const struct insn *in)
 	if (!r || pc >= r->end || in->cls != INSN_NORMAL || !(in->flags & INSN_MEM) || is_own(in) ||
 	    is_jump_table(in))
 		return 0;
-	return is_wanted(r->wanted, in) ? CTL_ORDER | CTL_LOG_VALUE : 0;
+	return is_wanted(r->wanted, pc, in) ? CTL_ORDER | CTL_LOG_VALUE : 0;
 }
