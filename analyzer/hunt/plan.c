@@ -113,27 +113,52 @@ static void sample(struct plan *p, uint64_t random, char *out, size_t size)
 		 permille[random / 7 % 3], delay_us(p, random >> 8));
 }
 
+/*
+ * Which execution of a site: mostly one of the first. What goes wrong late in a run needs a late one; how many there are
+ * was learned, up to LEARNED of them, and each order of magnitude gets its share.
+ */
+#define LEARNED 1000
+static unsigned execution(const struct ctl_site *s, uint64_t random)
+{
+	unsigned bits = 0;
+
+	if (s->hits < 16 || random & 3)
+		return (unsigned)(random >> 2) % 4;
+	while (bits < 17 && (s->hits >> bits > 1 || s->hits >= LEARNED))
+		bits++;
+	bits = (unsigned)(random >> 8) % (bits + 1);
+	return (1u << bits) + (unsigned)((random >> 16) & ((1u << bits) - 1));
+}
+
 /* Each pass through the sites delays in another way; later ones at random. */
-static unsigned how_now(const struct plan *p, uint64_t random)
+static unsigned how_now(const struct plan *p, const struct ctl_site *s, uint64_t random)
 {
 	static const unsigned hows[] = { 0, CTL_HOW_AFTER, CTL_HOW_SOME, CTL_HOW_AFTER | CTL_HOW_SOME };
 
 	if (p->pass < 4)
 		return hows[p->pass];
-	return hows[random % 4] | (unsigned)(random >> 8) % 4 << CTL_HOW_SHIFT;
+	return hows[random % 4] | execution(s, random >> 8) << CTL_HOW_SHIFT;
+}
+
+/* An update in one instruction is delayed between its halves only when they are ordered. */
+static bool is_update(const struct ctl_site *s)
+{
+	return (s->flags & (CTL_SITE_READ | CTL_SITE_WRITE)) == (CTL_SITE_READ | CTL_SITE_WRITE);
 }
 
 static void delay_at(struct plan *p, const struct ctl_site *s, uint64_t random, char *out, size_t size)
 {
+	p->ordered = is_update(s);
 	snprintf(out, size, "site/%u/%u/%u/%u", s->module, s->offset, delay_us(p, random),
-		 how_now(p, random >> 16));
+		 how_now(p, s, random >> 16));
 }
 
 static void demote_at(const struct ctl_site *s, uint64_t random, char *out, size_t size)
 {
 	static const unsigned nth[] = { 1, 1, 2, 0, 1, 3, 2, 4 };
+	unsigned n = s->hits < 16 || random >> 24 & 3 ? nth[random >> 16 & 7] : execution(s, random >> 26 << 2);
 
-	snprintf(out, size, "demote/%u/%u/%u", s->module, s->offset, nth[random >> 16 & 7]);
+	snprintf(out, size, "demote/%u/%u/%u", s->module, s->offset, n);
 }
 
 static void site(struct plan *p, uint64_t random, char *out, size_t size)
@@ -168,6 +193,22 @@ static const struct ctl_site *next_racy(struct plan *p)
 			return s;
 	}
 	return NULL;
+}
+
+/* Where no lock protects anything most failures begin: delayed there again and again, each time differently. */
+static void racy(struct plan *p, uint64_t random, char *out, size_t size)
+{
+	const struct ctl_site *s = next_racy(p);
+	unsigned how = random >> 16 & (CTL_HOW_AFTER | CTL_HOW_SOME);
+
+	if (!s) {
+		site(p, random, out, size);
+		return;
+	}
+	p->ordered = is_update(s);
+	if (random >> 18 & 1)
+		how |= execution(s, random >> 24) << CTL_HOW_SHIFT;
+	snprintf(out, size, "site/%u/%u/%u/%u", s->module, s->offset, delay_us(p, random), how);
 }
 
 static void meet(struct plan *p, uint64_t random, char *out, size_t size)
@@ -221,9 +262,9 @@ static void automatic(struct plan *p, uint64_t random, char *out, size_t size)
 {
 	/* One site at a time finds most; the others cover what needs two delays, no
 	 * delay where threads meet, or a particular start order. */
-	static strategy_function *const turn[] = { site,   start,  demote, site,   sample, demote,
-						   site,   pct,    demote, shared, site,   sync_noise,
-						   demote, meet,   meet,   native };
+	static strategy_function *const turn[] = { site,   start,  demote, racy,   sample, demote, site,
+						   pct,    racy,   demote, shared, site,   sync_noise,
+						   racy,   demote, meet,   site,   meet,   racy, native };
 	uint32_t n = p->turns++;
 
 	turn[n % (sizeof turn / sizeof *turn)](p, random, out, size);
@@ -271,10 +312,12 @@ const char *plan_strategy_names(void)
  * impossible. Where one thread runs at a time nothing is lost by them. Most
  * failures come within the first runs; what has not come by then may need the other kind.
  */
-static bool takes_tickets(uint64_t run, uint64_t random, const char *hunt)
+static bool takes_tickets(const struct plan *p, uint64_t run, uint64_t random, const char *hunt)
 {
 	unsigned of_four = random >> 40 & 3;
 
+	if (p->ordered)
+		return true;
 	/* A learning run knows no shared sites yet: without tickets nothing would tell their order. */
 	if (!strncmp(hunt, "pct", 3) || !strncmp(hunt, "demote", 6) || !strncmp(hunt, "learn", 5))
 		return true;
@@ -290,6 +333,7 @@ void plan_next(struct plan *p, uint64_t run, uint64_t *seed, char *out, size_t s
 	size_t i = find(p->strategy);
 	bool exact = strchr(p->strategy, '/') != NULL;
 
+	p->ordered = false;
 	/* A strategy given in full is to do the same again, each time. */
 	*seed = exact ? p->seed : p->seed + run;
 	if (i < NSTRATEGIES && run < strategies[i].learns)
@@ -300,7 +344,7 @@ void plan_next(struct plan *p, uint64_t run, uint64_t *seed, char *out, size_t s
 		strategies[i].next(p, random, out, size);
 	if (!exact)
 		*seed &= ~CTL_SEED_NO_TICKETS;
-	if (!exact && !takes_tickets(run, random, out))
+	if (!exact && !takes_tickets(p, run, random, out))
 		*seed |= CTL_SEED_NO_TICKETS;
 }
 

@@ -23,6 +23,7 @@ struct plan {
 	uint32_t nlist, at, racy_at;
 	uint32_t pass;            /* times the list was gone through */
 	uint32_t turns;
+	bool ordered;             /* the run just planned needs tickets */
 };
 
 /* Maps (creating if needed) the file of learned sites; begins anew for another build. */

@@ -159,6 +159,9 @@ static unsigned split_wish(const struct ctl_site *s, unsigned wish)
 		return wish;
 	if (wish & CTL_CALLOUT_BEFORE && ctl_random(ctl.seed, 0x5b117) & 1)
 		wish ^= CTL_CALLOUT_BEFORE | CTL_CALLOUT_MIDDLE;
+	/* Behind it, that is behind its load. */
+	if (wish & CTL_CALLOUT_AFTER)
+		wish ^= CTL_CALLOUT_AFTER | CTL_CALLOUT_MIDDLE;
 	return wish | CTL_SPLIT;
 }
 

@@ -111,6 +111,33 @@ static void some_go_without_tickets(void)
 	plan_free(&p);
 }
 
+/* A site that is executed often is also delayed late; an update in one instruction always with tickets. */
+static void racy_often_and_late(void)
+{
+	struct plan p = new_plan("auto", 3);
+	unsigned runs = 0, racy = 0, late = 0, unordered = 0;
+	char text[128];
+	uint64_t seed;
+
+	add_site(p.sites, 20, 50, CTL_SITE_SHARED | CTL_SITE_RACY | CTL_SITE_READ | CTL_SITE_WRITE);
+	p.sites->site[20].hits = 1000;
+	for (uint32_t i = 0; i < 40; i++)
+		add_site(p.sites, 100 + i, 1000 + i, CTL_SITE_CALL);
+	for (; runs < 400; runs++) {
+		unsigned offset, how = 0;
+
+		plan_next(&p, runs, &seed, text, sizeof text);
+		if (sscanf(text, "site/%*u/%u/%*u/%u", &offset, &how) != 2)
+			continue;
+		racy += offset == 50 || offset == 30;
+		unordered += offset == 50 && seed & CTL_SEED_NO_TICKETS;
+		late += offset == 50 && how >> CTL_HOW_SHIFT > 4;
+	}
+	CHECK(racy > runs / 8 && late > 2 && !unordered,
+	      "%u of %u runs delay at one of two racy sites among 44, %u of them at a late execution", racy, runs, late);
+	plan_free(&p);
+}
+
 int main(void)
 {
 	close(mkstemp(path));
@@ -118,6 +145,7 @@ int main(void)
 	racy_first();
 	repeats();
 	some_go_without_tickets();
+	racy_often_and_late();
 	struct ctl_sites *other = NULL;
 	err_t e = plan_sites_open(path, 2, &other);
 	CHECK(!e && other->nsites == 0, "what was learned of another build is forgotten");
