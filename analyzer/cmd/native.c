@@ -278,7 +278,7 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 	struct native_options o = {
 		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
 		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
-		.until_failure = a->trial, .progress = show, .progress_arg = &line,
+		.seconds = q->time, .until_failure = a->trial, .progress = show, .progress_arg = &line,
 	};
 	err_t e = native_run(&o, &a->r);
 
@@ -310,12 +310,15 @@ static void gdb_registers(struct strbuf *script)
 		strbuf_fmt(script, "set $%s = $csched_%s\n", names[i], names[i]);
 }
 
-static err_t write_script(const char *path, const char *dir, const char *shim, const char *schedule)
+static err_t write_script(const char *path, const char *dir, const char *shim, const char *schedule,
+			  const struct trc *t)
 {
 	struct strbuf options = { 0 }, script = { 0 };
 	char *preload = launch_preload(shim);
 	FILE *f = fopen(path, "we");
 
+	native_failure_options(t, &options);
+	launch_options_given(&options);
 	launch_option(&options, "schedule", schedule);
 	launch_option(&options, "deadlock", "abort");
 	launch_option(&options, "quiet", "1");
@@ -351,14 +354,14 @@ static err_t wait_for_gdb(pid_t pid, int *status)
 }
 
 static err_t under_gdb(const struct native_request *q, const char *shim, const char *schedule,
-		       int *status)
+		       const struct trc *t, int *status)
 {
 	char dir[4096];
 	VEC(char *) argv = { 0 };
 
 	TRY(files_make_work("csched-gdb", dir, sizeof dir));
 	char *script = xasprintf("%s/script", dir);
-	err_t e = write_script(script, dir, shim, schedule);
+	err_t e = write_script(script, dir, shim, schedule, t);
 	char *fixed[] = { (char *)"gdb", (char *)"-q", (char *)"-x", script, (char *)"--args" };
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		vec_push(&argv, fixed[i]);
@@ -431,7 +434,7 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 		e = remap(a, program, &mapped);
 	const char *use = mapped ? mapped : absolute ? absolute : file;
 	if (!e && !runs)
-		e = under_gdb(a->q, shim, use, status);
+		e = under_gdb(a->q, shim, use, t, status);
 	else if (!e && !(e = enforce(a, shim, use, t, runs)))
 		*status = status_of(a);
 	if (mapped)

@@ -322,6 +322,7 @@ int cmd_replay(int argc, char **argv)
 		  "--native: the order that does not fail" },
 		{ "gdb", 0, NULL, CMD_FLAG, &o.native.gdb,
 		  "--native: one run under gdb, stopped at the failure" },
+		{ "time", 0, "SECONDS", CMD_NUM, &o.native.time, "--native: no further run after so long" },
 		{ "limit", 0, "SECONDS", CMD_NUM, &o.native.limit, "--native: for one run" },
 		{ 0 },
 	};

@@ -213,6 +213,8 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 			break;
 		if (o->until_failure && res->failures)
 			break;
+		if (o->seconds > 0 && child_now() - begin > o->seconds)
+			break;
 	}
 	res->seconds = child_now() - begin;
 	files_remove_tree(n.work);

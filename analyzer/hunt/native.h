@@ -19,6 +19,7 @@ struct native_options {
 	uint32_t runs;
 	bool until_failure;    /* the first one ends it */
 	double limit;          /* seconds for one run */
+	double seconds;        /* no further run after so long; 0: as many as there are */
 	/* Called after each run; true stops. May be NULL. */
 	bool (*progress)(void *arg, uint32_t done, uint32_t runs);
 	void *progress_arg;
