@@ -127,6 +127,22 @@ static unsigned wish_at(const struct ctl_site *s)
 }
 
 /*
+ * What lies on a thread's own stack is worth a look only while there are others and it is not
+ * known whether they come there; then it is a site like any other, or none.
+ */
+static bool is_passed_over(const struct ctl_site *s)
+{
+	return s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) &&
+	       (ctl.strategy != CTL_LEARN || !tr.multi);
+}
+
+/* Nothing is known yet; of what is on the stack too much would be recorded. */
+static bool is_learnt(const struct ctl_site *s)
+{
+	return ctl.strategy == CTL_LEARN && !(s->flags & CTL_SITE_LOCAL);
+}
+
+/*
  * What a race made a shared load see is the one thing path and order do not
  * tell: at the few sites known to be shared it is recorded, and while nothing
  * is known yet at all of them.
@@ -134,7 +150,7 @@ static unsigned wish_at(const struct ctl_site *s)
 static bool logs_value(const struct ctl_site *s)
 {
 	return s->flags & CTL_SITE_READ && !(s->flags & CTL_SITE_WRITE) &&
-	       (s->flags & CTL_SITE_SHARED || ctl.strategy == CTL_LEARN);
+	       (s->flags & CTL_SITE_SHARED || is_learnt(s));
 }
 
 /*
@@ -144,7 +160,7 @@ static bool logs_value(const struct ctl_site *s)
 static bool takes_ticket(const struct ctl_site *s)
 {
 	return ctl.tickets && s->flags & (CTL_SITE_READ | CTL_SITE_WRITE) &&
-	       (s->flags & CTL_SITE_SHARED || ctl.strategy == CTL_LEARN);
+	       (s->flags & CTL_SITE_SHARED || is_learnt(s));
 }
 
 /*
@@ -186,6 +202,8 @@ static struct ctl_wish plan(uint64_t pc, const struct insn *in)
 	if (i < 0)
 		return wish;
 	const struct ctl_site *s = ctl_site((uint32_t)i);
+	if (is_passed_over(s))
+		return wish;
 	wish.id = (uint32_t)i;
 	wish.flags |= split_wish(s, wish_at(s));
 	if (logs_value(s))

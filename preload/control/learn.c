@@ -19,12 +19,14 @@
 /* Executions of one site after which it has shown what it does. Its callouts
  * are switched off then: gzip took 1.58 of its native CPU time that way, over 30 without. */
 #define ENOUGH 1000
+#define ENOUGH_LOCAL 100 /* there are many, and few that others come to */
 #define MAX_OFF 256
 #define MAX_REVIVALS 64
 
 struct slot {
 	uint64_t granule; /* address / 8; 0 free */
 	uint32_t first;   /* thread index + 1 */
+	uint32_t owner;   /* on whose stack it is, index + 1; 0: not known to be on one */
 	bool several, written;
 	uint8_t nsites, nlocks;
 	uint32_t site[SITES_KEPT];
@@ -128,8 +130,18 @@ static void note_locks(struct slot *s, const struct shim_thread *t)
 	s->nlocks = (uint8_t)kept;
 }
 
+/* Stacks are used again: what another thread had there is gone. */
+static void note_owner(struct slot *s, const struct shim_thread *t)
+{
+	if (s->owner && s->owner != t->index + 1)
+		*s = (struct slot){ .granule = s->granule };
+	s->owner = t->index + 1;
+}
+
 static void touch(struct slot *s, const struct shim_thread *t, uint32_t site, bool write)
 {
+	if (ctl_site(site)->flags & CTL_SITE_LOCAL)
+		note_owner(s, t);
 	note_site(s, site);
 	note_locks(s, t);
 	if (!s->first)
@@ -164,6 +176,8 @@ void ctl_learn(const struct tr_ctx *c, uint32_t site)
 	struct ctl_site *s = ctl_site(site);
 	struct ctl_place *p = &ctl.place[site];
 
+	if (s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) && p->hits == ENOUGH_LOCAL)
+		tr_callout_enable(site, false); /* for good */
 	if (++p->hits > ENOUGH)
 		switch_off(site);
 	if (shim.nlive < 2)

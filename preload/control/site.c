@@ -3,7 +3,7 @@
 
 #include "preload/translate/translate.h"
 
-/* rsp-relative, and below rbp: locals, which other threads hardly ever see. */
+/* rsp-relative, and below rbp: locals, which other threads seldom see. */
 static bool is_local(const struct insn *in, const uint8_t *code)
 {
 	int mod = in->modrm >> 6, rm = in->modrm & 7;
@@ -114,9 +114,8 @@ int ctl_site_of(uint64_t pc, const struct insn *in)
 	if (is_outside_call(in))
 		flags = CTL_SITE_CALL;
 	else if ((in->flags & INSN_MEM) && in->cls == INSN_NORMAL &&
-		 !(in->flags & (INSN_LEA_LIKE | INSN_USES_FS | INSN_USES_GS)) &&
-		 !is_local(in, (const uint8_t *)pc))
-		flags = access_flags(in);
+		 !(in->flags & (INSN_LEA_LIKE | INSN_USES_FS | INSN_USES_GS)))
+		flags = access_flags(in) | (is_local(in, (const uint8_t *)pc) ? CTL_SITE_LOCAL : 0);
 	else
 		return -1;
 	int i = find_or_add(m, pc, flags);
