@@ -1,4 +1,4 @@
-/* One fragment in the making; shared by fragment.c and order.c. */
+/* One fragment in the making; shared by those that make it. */
 #ifndef CSCHED_TRANSLATE_BUILD_H
 #define CSCHED_TRANSLATE_BUILD_H
 
@@ -29,6 +29,21 @@ struct build {
 	uint16_t lens[TR_MAX_INSNS + 1]; /* emitted bytes per instruction, and enum tr_len_flag */
 };
 
+/* leave.c: exits. Those that end the fragment ... */
+void end_direct(struct build *b, uint64_t target);
+void end_indirect(struct build *b);
+void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next);
+void end_event(struct build *b);
+/* ... and those that do not: a side exit; going on where a branch leads, or an indirect one, guessed. */
+void side_exit(struct build *b, const struct insn *in);
+void go_along(struct build *b, const struct insn *in);
+void go_on_at(struct build *b, uint64_t target);
+/* The record pointer is in xmm15 again. */
+void vec15_settle(struct build *b);
+/* follow.c: does the fragment go on at pc, with so many side exits by then? */
+bool follow(struct build *b, uint64_t pc, unsigned sides);
+bool follow_loop(struct build *b, const struct insn *in, enum tr_usual usual);
+uint64_t guess(struct build *b, const struct insn *in); /* 0 none */
 /* order.c: an instruction that takes a ticket; the parts around it. */
 bool order_possible(const struct insn *in);
 void order_emit(struct build *b, const struct insn *in);
