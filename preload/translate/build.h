@@ -29,6 +29,11 @@ struct build {
 	uint16_t lens[TR_MAX_INSNS + 1]; /* emitted bytes per instruction, and enum tr_len_flag */
 };
 
+static inline unsigned max_insns(const struct build *b)
+{
+	return b->hot ? TR_MAX_INSNS : TR_COLD_INSNS;
+}
+
 /* leave.c: exits. Those that end the fragment ... */
 void end_direct(struct build *b, uint64_t target);
 void end_indirect(struct build *b);

@@ -15,7 +15,8 @@ static bool round_fits(struct build *b, unsigned sides)
 		b->loop_sides = sides;
 	}
 	b->nback = 0;
-	return b->ninsns + 1 + b->loop_insns <= TR_MAX_INSNS && sides + b->loop_sides <= TR_MAX_SIDES;
+	return b->ninsns + 1 + b->loop_insns <= max_insns(b) &&
+	       sides + b->loop_sides <= (b->hot ? TR_MAX_SIDES : TR_COLD_SIDES);
 }
 
 /*

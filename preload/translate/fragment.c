@@ -42,7 +42,9 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 	/* A function may be called again by itself. */
 	bool again = in->cls == INSN_CALL && b->hot;
 
-	if (b->nfollowed < TR_MAX_FOLLOW && b->ninsns < TR_MAX_INSNS / 2 &&
+	unsigned max = b->hot ? TR_MAX_FOLLOW : TR_COLD_FOLLOW;
+
+	if (b->nfollowed < max && b->ninsns < max_insns(b) / 2 &&
 	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
 		if (in->cls == INSN_CALL && b->ncalls < TR_MAX_CALLS)
 			b->calls[b->ncalls++] = b->pc + in->len;
@@ -180,7 +182,7 @@ static bool must_stop(const struct build *b, const struct insn *in, const struct
 	/* At most three each: its value and, in halves, two tickets. */
 	if (items && (b->nsides || b->nitems + 3 > TR_MAX_ITEMS))
 		return true;
-	if (b->ninsns >= TR_MAX_INSNS)
+	if (b->ninsns >= max_insns(b))
 		return true;
 	if (in->cls == INSN_UNKNOWN || in->cls == INSN_SEGMENT ||
 	    (in->flags & INSN_USES_GS && in->flags & INSN_MEM))

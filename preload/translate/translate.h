@@ -92,10 +92,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TR_MAX_SIDES 16
+/*
+ * How long a fragment may be: side exits, instructions, direct jumps and calls that are followed. Of
+ * code that is known to be hot (profile.c) longer ones leave fewer bytes: with 32, 256 and 12 instead of 16, 96 and 4 pigz leaves
+ * 28 instead of 36 MB, python3 43 instead of 58.
+ */
+#define TR_MAX_SIDES TRC_MAX_SIDES
+#define TR_MAX_INSNS 256
+#define TR_MAX_FOLLOW 12
+#define TR_COLD_SIDES 16
+#define TR_COLD_INSNS 96
+#define TR_COLD_FOLLOW 4
 #define TR_STRAIGHT_SIDES 4 /* where nothing is known yet: code behind is often never reached */
-#define TR_MAX_INSNS 96
-#define TR_MAX_FOLLOW 4
 #define TR_MAX_BACK 8
 #define TR_MAX_CALLS 8
 #define TR_MAX_ITEMS 16
