@@ -98,8 +98,6 @@ uint64_t tr_operand_address(const struct insn *in, uint64_t pc, const uint8_t *c
 /* mov (zero-extending) of `size` bytes between rcx and [rdx+1], or from memory into rcx */
 static void load_value(const struct insn *in, const uint8_t *code, uint64_t pc, unsigned size)
 {
-	unsigned tail = in->disp_off + in->disp_len - in->modrm_off - 1;
-
 	if (in->flags & INSN_USES_FS)
 		e8(0x64);
 	if (in->prefixes & INSN_P67)
@@ -111,16 +109,7 @@ static void load_value(const struct insn *in, const uint8_t *code, uint64_t pc, 
 	} else {
 		e8(0x8b);
 	}
-	e8((in->modrm & 0xc7) | REG_RCX_ << 3);
-	memcpy(tr_at, code + in->modrm_off + 1, tail);
-	tr_at += tail;
-	if (in->flags & INSN_RIPREL) {
-		int32_t old, d;
-
-		memcpy(&old, code + in->disp_off, 4);
-		d = (int32_t)(pc + in->len + (uint64_t)(int64_t)old - (uint64_t)tr_at);
-		memcpy(tr_at - 4, &d, 4);
-	}
+	emit_operand(REG_RCX_, in, code, pc);
 }
 
 /* Forms that only read their memory operand, and read insn_memory_size() bytes of it. */

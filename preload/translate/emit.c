@@ -193,28 +193,30 @@ void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc)
 			(uint32_t)new_displacement(in, code, pc, tr_at, in->len);
 }
 
-/* The instruction's memory operand under another opcode: 8B (load) or 8D (lea). */
+void emit_operand(int reg, const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	unsigned tail = in->disp_off + in->disp_len - in->modrm_off - 1u;
+
+	e8((in->modrm & 0xc7) | (reg & 7) << 3);
+	if (insn_rm_is_reg(in))
+		return;
+	emit_bytes(code + in->modrm_off + 1, tail);
+	if (in->flags & INSN_RIPREL)
+		((struct tr_unaligned *)(tr_at - 4))->v32 =
+			(uint32_t)new_displacement(in, code, pc, tr_at, in->len);
+}
+
+/* The instruction's operand under another opcode: 8B (load) or 8D (lea). */
 static void operand_with(unsigned opcode, int reg, const struct insn *in, const uint8_t *code,
 			 uint64_t pc)
 {
-	unsigned tail = in->disp_off + in->disp_len - in->modrm_off - 1;
-
 	if ((in->flags & INSN_USES_FS) && opcode != 0x8d)
 		e8(0x64);
 	if (in->prefixes & INSN_P67)
 		e8(0x67);
 	e8(0x48 | (reg >> 3) << 2 | (in->rex & 3));
 	e8(opcode);
-	e8((in->modrm & 0xc7) | (reg & 7) << 3);
-	if (insn_rm_is_reg(in))
-		return;
-	memcpy(tr_at, code + in->modrm_off + 1, tail);
-	tr_at += tail;
-	if (in->flags & INSN_RIPREL) {
-		int32_t d = (int32_t)new_displacement(in, code, pc, tr_at, in->len);
-
-		memcpy(tr_at - 4, &d, 4);
-	}
+	emit_operand(reg, in, code, pc);
 }
 
 void emit_lea(int reg, const struct insn *in, const uint8_t *code, uint64_t pc)

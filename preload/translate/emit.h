@@ -102,6 +102,8 @@ void emit_vec15_out(void);
 void emit_vzeroupper_fix(void);                    /* the same for the saved copy */
 void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc);
 bool emit_copy_reaches(const struct insn *in, const uint8_t *code, uint64_t pc);
+/* Behind an opcode: `reg` and the instruction's operand. No immediate may follow. */
+void emit_operand(int reg, const struct insn *in, const uint8_t *code, uint64_t pc);
 void emit_lea(int reg, const struct insn *in, const uint8_t *code, uint64_t pc);
 void emit_load_target(const struct insn *in, const uint8_t *code, uint64_t pc); /* mov rcx, r/m */
 void emit_push_constant(uint64_t v);

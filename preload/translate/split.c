@@ -53,22 +53,11 @@ static bool addresses_with(const struct insn *in, int reg)
 /* mov [operand], reg */
 static void store(const struct insn *in, const uint8_t *code, uint64_t pc, unsigned size, int reg)
 {
-	unsigned tail = in->disp_off + in->disp_len - in->modrm_off - 1;
-
 	if (size == 2)
 		e8(0x66);
 	e8(0x40 | (size == 8 ? 8 : 0) | (in->rex & 3));
 	e8(size == 1 ? 0x88 : 0x89);
-	e8((in->modrm & 0xc7) | reg << 3);
-	memcpy(tr_at, code + in->modrm_off + 1, tail);
-	tr_at += tail;
-	if (in->flags & INSN_RIPREL) {
-		int32_t old, d;
-
-		memcpy(&old, code + in->disp_off, 4);
-		d = (int32_t)(pc + in->len + (uint64_t)(int64_t)old - (uint64_t)tr_at);
-		memcpy(tr_at - 4, &d, 4);
-	}
+	emit_operand(reg, in, code, pc);
 }
 
 void split_emit(struct build *b, const struct insn *in, uint32_t id)
