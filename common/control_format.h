@@ -107,6 +107,11 @@ enum ctl_how {
  * to a system call there (it has arrived at a barrier, or let its mutex go), or has returned.
  * "middle" is between the read and the write of an instruction that does both (add $1, counter).
  *
+ *   meet ID THREAD MODULE OFFSET N WHEN   THREAD MODULE OFFSET N WHEN
+ *
+ * The two wait a moment for each other and go on at the same instant (N 0: at every execution). What needs
+ * stores that are visible late has no order that could be enforced. Numbered among the edges.
+ *
  *   turn ID THREAD MODULE OFFSET N WHEN
  *
  * Behind the order: from here on the thread runs when those of earlier turns and all

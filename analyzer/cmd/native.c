@@ -169,6 +169,23 @@ static void print_verdict(const struct answer *a)
 		puts("the failing order is still possible; it did not fail");
 }
 
+/* The one kind of failure that no order of whole steps gives. */
+static void print_meetings(const struct answer *a)
+{
+	for (size_t i = 0; i < a->schedule.edges.n; i++) {
+		const struct schedule_edge *e = &a->schedule.edges.v[i];
+
+		if (!e->meet)
+			continue;
+		char *one = schedule_end_text(&e->source), *other = schedule_end_text(&e->target);
+		printf("  no order gives this failure: it needs stores that other processors see late. %s and %s "
+		       "were let go at the same instant; whether the stores are late is up to the processor\n",
+		       one, other);
+		free(one);
+		free(other);
+	}
+}
+
 static void print_way(const struct answer *a)
 {
 	if (a->schedule.retreats)
@@ -195,6 +212,7 @@ static void print_text(const struct answer *a)
 		printf(", %u left no trace", r->unrecorded);
 	printf(" (%.1f s)\n", r->seconds);
 	print_way(a);
+	print_meetings(a);
 	print_edges(a);
 	if (r->other)
 		printf("another failure was seen: %s\n", r->other);

@@ -168,6 +168,13 @@ static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r
 	return true;
 }
 
+static void free_end(struct schedule_end *end)
+{
+	free(end->thread);
+	free(end->module);
+	place_free(&end->place);
+}
+
 /* held: the target waits behind its event, not before it. */
 static void add_edge(struct explanation *e, struct schedule *s, struct sched_edge edge, bool held)
 {
@@ -176,9 +183,7 @@ static void add_edge(struct explanation *e, struct schedule *s, struct sched_edg
 	if (s->edges.n == CTL_MAX_EDGES || !end_of(e, s, edge.before, true, false, &out.source))
 		return;
 	if (!end_of(e, s, edge.after, false, held, &out.target)) {
-		free(out.source.thread);
-		free(out.source.module);
-		place_free(&out.source.place);
+		free_end(&out.source);
 		return;
 	}
 	vec_push(&s->edges, out);
@@ -344,6 +349,64 @@ static err_t finish(struct schedule *s, FILE *f)
 	return bad;
 }
 
+/*
+ * The store another thread makes, behind the load that did not see it, to what that load reads: the
+ * other half of what needs store buffers.
+ */
+static struct sched_ref other_store(const struct sym_trace *t, const struct sched_order *o, struct sched_ref load)
+{
+	uint32_t var = event_at(t, load)->target;
+
+	for (size_t i = edges_place(o, load); i < o->n; i++) {
+		const struct sym_event *ev = event_at(t, o->refs[i]);
+
+		if (ev->op == SYM_WRITE && ev->target == var && o->refs[i].thread != load.thread)
+			return o->refs[i];
+	}
+	return (struct sched_ref){ 0, SYM_NONE };
+}
+
+static bool is_met(const struct schedule *s, const struct schedule_edge *m)
+{
+	for (size_t i = 0; i < s->edges.n; i++) {
+		const struct schedule_edge *x = &s->edges.v[i];
+
+		if (x != m && x->source.offset == m->source.offset && x->target.offset == m->target.offset &&
+		    !strcmp(x->source.module, m->source.module) && !strcmp(x->target.module, m->target.module))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * No order of whole steps fails: stores have to be late, by a few nanoseconds. All that can be done
+ * is to let the threads go at the same instant where they make them, every time they do.
+ */
+static void add_meetings(struct explanation *e, struct schedule *s)
+{
+	const struct sched_answer *a = e->answer;
+
+	for (size_t i = 0; i < a->ndelays; i++) {
+		struct sched_ref other = other_store(e->extracted->trace, &a->failing, a->delays[i].load);
+		size_t before = s->edges.n;
+
+		if (other.index == SYM_NONE)
+			continue;
+		add_edge(e, s, (struct sched_edge){ a->delays[i].store, other }, false);
+		if (s->edges.n == before)
+			continue;
+		struct schedule_edge *m = &s->edges.v[before];
+		m->meet = true;
+		m->source.after = m->source.inside = m->source.middle = m->target.middle = false;
+		m->source.n = m->target.n = 0;
+		if (is_met(s, m)) {
+			free_end(&m->source);
+			free_end(&m->target);
+			s->edges.n--;
+		}
+	}
+}
+
 static void add_edges(struct explanation *e, struct schedule *s, const struct sched_order *o,
 		      size_t until)
 {
@@ -363,8 +426,11 @@ err_t explain_write_failing(struct explanation *e, FILE *f)
 
 	if (!a || !a->found)
 		return err_new(ERR_NOANSWER, "there is no failing schedule to write");
-	add_edges(e, &s, &a->failing, up_to_failure(e->extracted->trace, &a->failing));
-	add_holds(e, &s);
+	add_meetings(e, &s);
+	if (!s.edges.n) {
+		add_edges(e, &s, &a->failing, up_to_failure(e->extracted->trace, &a->failing));
+		add_holds(e, &s);
+	}
 	return finish(&s, f);
 }
 

@@ -51,9 +51,9 @@ static bool read_end(char **p, struct schedule_end *e)
 	return true;
 }
 
-static bool read_edge(struct schedule *s, char *p)
+static bool read_edge(struct schedule *s, char *p, bool meet)
 {
-	struct schedule_edge e = { 0 };
+	struct schedule_edge e = { .meet = meet };
 	uint64_t id;
 
 	if (!number(&p, 10, &id) || s->edges.n == CTL_MAX_EDGES)
@@ -141,8 +141,10 @@ static bool read_line(struct schedule *s, char *line)
 		s->yields = true;
 		return true;
 	}
+	bool meet = !strncmp(line, "meet ", 5);
+
 	return !strncmp(line, "turn ", 5) ? read_turn(s, line + 5) :
-					    !strncmp(line, "edge ", 5) && read_edge(s, line + 5);
+		(meet || !strncmp(line, "edge ", 5)) && read_edge(s, line + 5, meet);
 }
 
 err_t schedule_read(const char *path, struct schedule *out)
@@ -208,7 +210,7 @@ void schedule_write(const struct schedule *s, FILE *f)
 
 		if (schedule_edge_lost(e))
 			continue;
-		fprintf(f, "edge %u", e->id);
+		fprintf(f, "%s %u", e->meet ? "meet" : "edge", e->id);
 		write_end(f, &e->source);
 		write_end(f, &e->target);
 		fputc('\n', f);

@@ -22,6 +22,7 @@ struct schedule_end {
 
 struct schedule_edge {
 	uint32_t id;
+	bool meet; /* both wait for each other, and go on at the same instant */
 	struct schedule_end source, target;
 };
 

@@ -25,6 +25,10 @@
 #define TURN_POLLS 3
 /* The others may compute, wait for something we do not see, or wake each other for ever. */
 #define TURN_MAX_US 500000
+#define MEET_US 1000
+#define MEET_BUDGET_US 300000
+#define MEET_CYCLES 4000 /* enough for the other to see it */
+#define MEET_SPREAD 128
 #define NAME_MAX_ 256
 #define INSN_MAX 15
 
@@ -48,6 +52,10 @@ struct end {
 struct edge {
 	uint64_t id;
 	bool turn;     /* has no source */
+	bool meet;     /* both wait for each other */
+	uint32_t waiter;    /* meet: thread index + 1 of who came first */
+	uint64_t go;        /* ... and the time at which both go on */
+	uint64_t wasted_us; /* ... and for how long nobody came */
 	struct end source, target;
 	uint32_t done; /* futex: 1 when the source has happened */
 	bool queued;   /* a turn that is waited for */
@@ -136,7 +144,8 @@ static bool parse_line(const char *p)
 		return false;
 	struct edge *e = &edges[nedges];
 	e->turn = same(keyword, "turn");
-	if ((!e->turn && !same(keyword, "edge")) || !number(&p, 10, &e->id) ||
+	e->meet = same(keyword, "meet");
+	if ((!e->turn && !e->meet && !same(keyword, "edge")) || !number(&p, 10, &e->id) ||
 	    (!e->turn && !parse_end(&p, &e->source)) || !parse_end(&p, &e->target))
 		return false;
 	again |= e->target.when == AGAIN;
@@ -259,7 +268,7 @@ static bool reached(struct end *e, const struct tr_ctx *c, uint64_t pc, enum ctl
 		return true;
 	if (mine != pc || at != where)
 		return false;
-	if (++e->count != e->n)
+	if (++e->count != e->n && e->n)
 		return false;
 	if (back) {
 		e->stack = c->regs[REG_RSP_];
@@ -330,6 +339,36 @@ static void wait_for(struct edge *e)
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 }
 
+/*
+ * What needs both at once is a matter of nanoseconds: the second one names the instant, and both
+ * spin until then, a little earlier or later each time. Who comes first waits a while, not for ever:
+ * nothing is claimed of when the other comes.
+ */
+static void meet_here(struct edge *e, const struct tr_ctx *c)
+{
+	uint32_t me = c->thread->index + 1, there = __atomic_load_n(&e->waiter, __ATOMIC_ACQUIRE), mine = me;
+	uint64_t begin = ctl_now_us();
+
+	if (there && there != me) {
+		__atomic_store_n(&e->go, raw_tsc() + MEET_CYCLES, __ATOMIC_RELEASE);
+		__atomic_store_n(&e->waiter, 0, __ATOMIC_RELEASE);
+	} else {
+		if (there || __atomic_load_n(&e->wasted_us, __ATOMIC_RELAXED) > MEET_BUDGET_US ||
+		    !__atomic_compare_exchange_n(&e->waiter, &there, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return;
+		while (__atomic_load_n(&e->waiter, __ATOMIC_ACQUIRE) == me && ctl_now_us() - begin < MEET_US)
+			;
+		if (__atomic_compare_exchange_n(&e->waiter, &mine, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			__atomic_fetch_add(&e->wasted_us, MEET_US, __ATOMIC_RELAXED);
+			return;
+		}
+	}
+	uint64_t go = __atomic_load_n(&e->go, __ATOMIC_ACQUIRE) +
+		      ctl_random((uint64_t)shim.pid ^ c->thread->index, begin) % MEET_SPREAD;
+	while (raw_tsc() < go)
+		__asm__ volatile("pause");
+}
+
 static bool is_next(const struct edge *e)
 {
 	for (const struct edge *x = edges; x < e; x++)
@@ -398,15 +437,26 @@ static void stop_at(struct tr_ctx *c, struct edge *e)
  */
 void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 {
+	struct edge *meeting = NULL;
+
 	for (unsigned i = 0; i < nedges; i++)
 		if (edges[i].source.when != BEFORE && reached(&edges[i].source, c, pc, at))
 			happened(&edges[i]);
 	for (unsigned i = 0; i < nedges; i++)
-		if (reached(&edges[i].target, c, pc, at))
-			stop_at(c, &edges[i]);
+		if (reached(&edges[i].target, c, pc, at)) {
+			if (edges[i].meet)
+				meeting = &edges[i];
+			else
+				stop_at(c, &edges[i]);
+		}
 	for (unsigned i = 0; i < nedges; i++)
-		if (edges[i].source.when == BEFORE && reached(&edges[i].source, c, pc, at))
+		if (edges[i].meet && reached(&edges[i].source, c, pc, at))
+			meeting = &edges[i];
+		else if (!edges[i].meet && edges[i].source.when == BEFORE && reached(&edges[i].source, c, pc, at))
 			happened(&edges[i]);
+	/* Nothing may come between this and the instruction. */
+	if (meeting)
+		meet_here(meeting, c);
 }
 
 static bool is_named(const struct tr_ctx *c)
