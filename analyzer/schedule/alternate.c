@@ -116,9 +116,10 @@ static bool turn_by_moving(struct alternates *x, uint32_t edge)
 
 	x->w->a->stats.pairs_tried++;
 	memcpy(order, x->w->order, x->s->from * sizeof *order);
-	if (turn_directly(x->s, edge, NULL, 0, order + x->s->from)) {
-		settle(x, order, x->w->n);
-		return accept(x, order, x->w->n, edge, true);
+	size_t n = turn_directly(x->s, edge, NULL, 0, order + x->s->from);
+	if (n) {
+		settle(x, order, x->s->from + n);
+		return accept(x, order, x->s->from + n, edge, true);
 	}
 	free(order);
 	return false;

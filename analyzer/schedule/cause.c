@@ -126,7 +126,9 @@ static struct study *find_window(struct work *w, uint32_t diverge, size_t to, si
 		/* What the solver does not know at once the states may tell. */
 		turned = turn_any(s, order) != VIEW_NONE;
 		if (!turned)
-			r = study_ask(s, NULL, 0, VIEW_NONE, effort < QUICK_ASK ? effort : QUICK_ASK);
+			r = effort > 0 ? study_ask(s, NULL, 0, VIEW_NONE,
+						   effort < QUICK_ASK ? effort : QUICK_ASK) :
+					 SMT_UNKNOWN;
 		if (r == SMT_UNKNOWN && effort > QUICK_ASK) {
 			r = exhaust_window(s, NULL, 0, VIEW_NONE, EXHAUST_STATES, order);
 			by_states = r == SMT_SAT;
@@ -156,6 +158,7 @@ static struct study *find_branch(struct work *w, bool *all)
 		bool to_end, large;
 		double effort;
 	} passes[] = {
+		{ true, false, 0 }, /* by turning pairs alone */
 		{ false, false, BRANCH_QUICK }, { true, false, BRANCH_QUICK },
 		{ false, false, BRANCH_ASK }, { true, false, BRANCH_ASK },
 		{ true, true, BRANCH_ASK_LAST },

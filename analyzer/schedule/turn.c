@@ -82,9 +82,12 @@ static void move_stretch(const struct turn *x, uint32_t thread, size_t from, siz
 				out[n++] = x->w->order[k];
 }
 
+/* What is not in the order comes, if ever, after all that is. */
 static bool keeps(struct study *s, const uint32_t *order, size_t n, const uint32_t *keep,
 		  size_t nkeep)
 {
+	for (size_t k = s->from; nkeep && k < s->w->n; k++)
+		s->place[s->w->order[k]] = UINT64_MAX;
 	for (size_t k = 0; k < n; k++)
 		s->place[order[k]] = k;
 	for (size_t i = 0; i < nkeep; i++) {
@@ -108,15 +111,25 @@ bool study_avoids(struct study *s, const uint32_t *order, size_t n)
 	return check_late(s->run) == CHECK_OK && check_avoids(s->run);
 }
 
-bool turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
-		   uint32_t *out)
+/* An order that leaves the recorded path ends with the event behind which that is. */
+static size_t length_of(const struct study *s, const uint32_t *order)
+{
+	size_t n = s->w->n - s->from;
+
+	for (size_t k = 0; s->diverge != VIEW_NONE && k < n; k++)
+		if (order[k] == s->w->v->conds[s->diverge].after)
+			return k + 1;
+	return n;
+}
+
+size_t turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
+		     uint32_t *out)
 {
 	const struct study_edge *e = &s->edges.v[edge];
 	struct turn x = { s, s->w, s->w->rank[e->before], s->w->rank[e->after] };
-	size_t n = s->w->n - s->from;
 
-	if (s->diverge != VIEW_NONE || x.a >= s->w->n || x.b >= s->w->n || x.a >= x.b)
-		return false;
+	if (x.a >= s->w->n || x.b >= s->w->n || x.a >= x.b)
+		return 0;
 	uint32_t ta = thread_at(&x, x.a), tb = thread_at(&x, x.b);
 	size_t sa = section_edge(&x, x.a, true), sb = section_edge(&x, x.b, false);
 	const struct {
@@ -131,10 +144,12 @@ bool turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t 
 
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		move_stretch(&x, ways[i].thread, ways[i].from, ways[i].to, ways[i].front, out);
+		size_t n = length_of(s, out);
+
 		if (keeps(s, out, n, keep, nkeep) && study_avoids(s, out, n))
-			return true;
+			return n;
 	}
-	return false;
+	return 0;
 }
 
 /* Edges by how near their ends are in the failing schedule. */

@@ -110,9 +110,9 @@ enum smt_result study_ask(struct study *s, const uint32_t *keep, size_t nkeep, u
 bool study_avoids(struct study *s, const uint32_t *order, size_t n);
 /*
  * An order of the window, in out, with the edge the other way round that does
- * not fail and keeps these edges, found without the solver (turn.c).
+ * not fail and keeps these edges, found without the solver (turn.c); its length, or 0.
  */
-bool turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
+size_t turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
 		   uint32_t *out);
 /* The same for any edge, nearest pairs first; VIEW_NONE when there is none. */
 uint32_t turn_any(struct study *s, uint32_t *out);
