@@ -15,7 +15,8 @@
 
 struct explain_options {
 	uint64_t window;     /* events of the first window; 0: choose */
-	double timeout;      /* seconds for everything; 0: none */
+	double timeout;      /* seconds for everything; 0: none ... */
+	double computing;    /* ... then so many of the processor's, behind the following; 0: no limit */
 	bool whole;          /* look at the whole run, however long: positions get occurrences */
 	uint32_t alternates;
 	enum sched_model model;
@@ -31,6 +32,7 @@ struct explanation {
 	struct mach_result followed;
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
+	double computed_end;          /* the same on CLOCK_PROCESS_CPUTIME_ID */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */

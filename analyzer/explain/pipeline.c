@@ -10,6 +10,9 @@
 #define FIRST_WINDOW_TSO 60
 #define TAIL_TSO 20
 #define LAST_WINDOW 200000
+/* Seconds of computing behind the following, unless a time was given: what is not found by then
+ * takes a patience that must be asked for. */
+#define COMPUTING 60
 /* Branches that are turned and executed before giving up on leaving the recorded path. */
 #define MOST_TURNS 8
 
@@ -21,9 +24,18 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Of this process: what other programs do on the machine changes no answer. */
+static double computed(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 void explain_options_init(struct explain_options *o)
 {
-	*o = (struct explain_options){ .alternates = 1, .model = SCHED_SC };
+	*o = (struct explain_options){ .computing = COMPUTING, .alternates = 1, .model = SCHED_SC };
 }
 
 void explain_gap(struct explanation *e, const char *phase, const char *why)
@@ -83,13 +95,21 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 		return bad;
 	}
 	phase_done(e, "machine", since);
+	if (o->timeout <= 0 && o->computing > 0)
+		e->computed_end = computed() + o->computing;
 	*out = e;
 	return NULL;
 }
 
+/* The limit that nobody asked for leaves at least the first window's answer. */
+static bool computed_enough(const struct explanation *e)
+{
+	return e->computed_end > 0 && e->answer && computed() >= e->computed_end;
+}
+
 bool explain_out_of_time(const struct explanation *e)
 {
-	return e->deadline > 0 && now() >= e->deadline;
+	return (e->deadline > 0 && now() >= e->deadline) || computed_enough(e);
 }
 
 struct extraction {
@@ -132,13 +152,15 @@ err_t explain_extract(struct explanation *e, const struct explain_options *o)
 
 static bool schedule_progress(void *arg, const char *phase, double part)
 {
-	const struct explain_options *o = arg;
+	const struct extraction *x = arg;
 
-	return o->progress && o->progress(o->progress_arg, phase, part);
+	return (x->e->computed_end > 0 && computed() >= x->e->computed_end) ||
+	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o)
 {
+	struct extraction stops = { e, o };
 	struct sched_options s;
 
 	sched_options_init(&s);
@@ -147,7 +169,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
 	s.alternates = o->alternates;
 	s.progress = schedule_progress;
-	s.progress_arg = (void *)o;
+	s.progress_arg = &stops;
 	sched_answer_free(e->answer);
 	e->answer = NULL;
 	return sched_solve(e->extracted->trace, &s, &e->answer);
@@ -161,6 +183,26 @@ static bool answered(const struct explanation *e)
 	return a->found && (a->nalternates > 0 || (a->deterministic && e->extracted->from == 0));
 }
 
+/* What the smaller one told stays when there is no time for the larger. */
+static err_t take_larger(struct explanation *e, struct explain_options *o, bool *ended)
+{
+	struct ext_result *smaller = e->extracted;
+
+	*ended = false;
+	e->extracted = NULL;
+	o->window *= 4;
+	err_t bad = explain_extract(e, o);
+	if (!bad || !explain_out_of_time(e)) {
+		ext_result_free(smaller);
+		return bad;
+	}
+	*ended = true;
+	e->extracted = smaller;
+	e->answer->timed_out = true;
+	err_free(bad);
+	return NULL;
+}
+
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
 static err_t solve_growing(struct explanation *e, struct explain_options *o)
 {
@@ -168,17 +210,18 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 
 	if (!chosen)
 		o->window = e->model == SCHED_TSO ? FIRST_WINDOW_TSO : FIRST_WINDOW;
+	if (!e->extracted)
+		TRY(explain_extract(e, o));
 	for (;;) {
-		if (!e->extracted)
-			TRY(explain_extract(e, o));
 		TRY(explain_solve_window(e, o));
 		bool whole = e->extracted->from == 0;
 		if (answered(e) || e->answer->timed_out || whole || chosen ||
 		    o->window >= LAST_WINDOW || explain_out_of_time(e))
 			return NULL;
-		o->window *= 4;
-		ext_result_free(e->extracted);
-		e->extracted = NULL;
+		bool ended;
+		TRY(take_larger(e, o, &ended));
+		if (ended)
+			return NULL;
 	}
 }
 
@@ -223,6 +266,13 @@ static void note_gaps(struct explanation *e)
 		e->answer->deterministic = false;
 		explain_gap(e, "alternate", "nothing avoids the failure among the last shared events "
 			    "that were looked at; --window looks at more");
+	}
+	if (e->computed_end > 0 && computed() >= e->computed_end) {
+		char *why = xasprintf("stopped after %d seconds of computing: what is shown is what was "
+				      "known by then; --timeout=SECONDS gives it more", COMPUTING);
+
+		explain_gap(e, "schedule", why);
+		free(why);
 	}
 	if (!a->found)
 		explain_gap(e, "failing schedule",
