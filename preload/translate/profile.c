@@ -32,15 +32,17 @@ struct place {
 	uint64_t target;        /* ... it went here than elsewhere */
 };
 
-struct guess {
-	uint32_t id; /* of a fragment */
+/* One exit, in the chunk that is read; all that a step needs in one place. */
+struct tally {
+	uint32_t count;
+	uint32_t next; /* direct ones: id of the fragment it leads to, once looked up */
+	uint32_t id;   /* indirect ones: of the fragment that most lead to, if any */
 	int32_t score;
 };
 
 static struct place *places;
 static uint32_t nplaces;
-static uint32_t *counts; /* by exit */
-static struct guess *guesses; /* by exit: the target of indirect ones that most go to, if any */
+static struct tally *tallies; /* by exit */
 static uint64_t next_at = PROFILE_FROM;
 static struct tr_ctx *watched; /* whose chunk will be read */
 
@@ -147,7 +149,7 @@ static const uint8_t *skip_items(const struct tr_frag *f, const uint8_t *p, cons
 /* An indirect branch's target, counted; NULL when there is no such fragment. */
 static struct tr_frag *count_target(uint32_t exit, const uint8_t **at)
 {
-	struct guess *g = &guesses[exit];
+	struct tally *g = &tallies[exit];
 	uint32_t word;
 
 	memcpy(&word, *at, 4);
@@ -157,11 +159,27 @@ static struct tr_frag *count_target(uint32_t exit, const uint8_t **at)
 	if (!(word & 0x80) || !tr_frag_known(id))
 		return NULL;
 	*at += len;
-	counts[exit]++;
+	g->count++;
 	if (!g->score)
 		g->id = id;
 	g->score += g->id == id ? 1 : -1;
 	return tr_frag_at(id - 1);
+}
+
+/* A direct exit, counted; NULL when it leads to no fragment. */
+static struct tr_frag *count_exit(uint32_t exit)
+{
+	struct tally *t = &tallies[exit];
+
+	t->count++;
+	if (!t->next) {
+		struct tr_frag *f = tr_lookup(tr_exit_at(exit)->target);
+
+		if (!f)
+			return NULL;
+		t->next = f->id;
+	}
+	return tr_frag_at(t->next - 1);
 }
 
 /* One fragment; the next one, or NULL when it is not known. */
@@ -183,8 +201,7 @@ static struct tr_frag *count_one(const struct tr_frag *f, const uint8_t **at, co
 		if (f->guessed >> (*p - 1) & 1)
 			return count_target(exit, at);
 	}
-	counts[exit]++;
-	return tr_lookup(tr_exit_at(exit)->target);
+	return count_exit(exit);
 }
 
 static void count(const struct tr_ctx *c, const uint8_t *end)
@@ -215,8 +232,8 @@ static void digest_target(uint64_t pc, uint64_t target, uint32_t there, uint32_t
 
 static void digest_indirect(uint32_t exit)
 {
-	const struct guess *g = &guesses[exit];
-	uint32_t n = counts[exit], there = (n + (uint32_t)g->score) / 2;
+	const struct tally *g = &tallies[exit];
+	uint32_t n = g->count, there = (n + (uint32_t)g->score) / 2;
 
 	if (n)
 		digest_target(tr_exit_at(exit)->pc, tr_frag_at(g->id - 1)->pc, there, n - there);
@@ -229,7 +246,7 @@ static void digest_one(const struct tr_frag *f)
 	if (f->kind == TRC_FRAG_TRAP)
 		return;
 	for (unsigned k = 0; k <= f->nsides; k++)
-		runs += counts[f->exits + k];
+		runs += tallies[f->exits + k].count;
 	if (!runs)
 		return;
 	struct place *head = place_of(f->pc, true);
@@ -238,7 +255,7 @@ static void digest_one(const struct tr_frag *f)
 		head->begun += runs;
 	for (unsigned k = 0; k < f->nsides && runs; k++) {
 		const struct tr_exit *x = tr_exit_at(f->exits + k);
-		uint32_t left = counts[f->exits + k];
+		uint32_t left = tallies[f->exits + k].count;
 		bool passing = f->passed_taken >> k & 1;
 
 		runs -= left;
@@ -261,11 +278,9 @@ static bool tables_ready(void)
 {
 	if (!places)
 		places = tr_alloc(PLACES * sizeof *places);
-	if (!counts)
-		counts = tr_alloc(tr_exits_max() * sizeof *counts);
-	if (!guesses)
-		guesses = tr_alloc(tr_exits_max() * sizeof *guesses);
-	if (!places || !counts || !guesses)
+	if (!tallies)
+		tallies = tr_alloc(tr_exits_max() * sizeof *tallies);
+	if (!places || !tallies)
 		return false;
 	raw(SYS_madvise, places, PLACES * sizeof *places, MADV_DONTNEED);
 	nplaces = 0;
@@ -286,8 +301,7 @@ void tr_profile_end(struct tr_ctx *c, uint64_t end)
 		for (uint32_t i = 0; tr_frag_known(i + 1); i++)
 			if (tr_frag_at(i)->generation == tr.generation)
 				digest_one(tr_frag_at(i));
-		raw(SYS_madvise, counts, tr_exits_max() * sizeof *counts, MADV_DONTNEED);
-		raw(SYS_madvise, guesses, tr_exits_max() * sizeof *guesses, MADV_DONTNEED);
+		raw(SYS_madvise, tallies, tr_exits_max() * sizeof *tallies, MADV_DONTNEED);
 		next_at = c->thread->path.start * PROFILE_AGAIN;
 		tr_drop_all_inside();
 	}
