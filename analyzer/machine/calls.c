@@ -371,8 +371,7 @@ static enum action perform_signal(struct mach_run *r, struct run_thread *t)
 	t->s.cursor.bytes = t->s.cursor.bytes_end = NULL;
 	path_goto(&t->s.cursor, s->regs[TRC_RIP]);
 	t->s.in_step = false;
-	t->s.clock_tsc = s->tsc;
-	t->s.clock_insn = r->m->insns;
+	run_clock_set(t, r->m->insns, s->tsc);
 	t->s.call = NULL;
 	t->s.call_pc = 0;
 	t->s.life = LIFE_RUNNING;
@@ -485,8 +484,7 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 
 	t->s.rec++;
 	r->seq++;
-	t->s.clock_tsc = l->tsc;
-	t->s.clock_insn = r->m->insns;
+	run_clock_set(t, r->m->insns, l->tsc);
 	t->s.life = LIFE_RUNNING;
 	t->s.call = NULL;
 	if (e->rec.flags == SYS_rt_sigreturn)

@@ -10,9 +10,6 @@
 #include <string.h>
 
 #define NEAR 64u            /* instructions before the mismatch: reads there come first */
-#define AROUND 1500         /* touches of its word that are looked at, each way */
-#define PER_VALUE 3u        /* places per read and way that give the same value */
-#define PER_READ 12u        /* places per read, each way */
 #define PER_LOAD 8u         /* places of a logged load that saw the wrong value */
 #define MANY 60u            /* mismatches of a run; then a logged load is given its value at once */
 #define FORCED_READS 6u     /* reads near the mismatch that are forced in the end ... */
@@ -25,277 +22,6 @@ static int latest_first(const void *a, const void *b)
 	const struct touch *x = *(const struct touch *const *)a, *y = *(const struct touch *const *)b;
 
 	return x->order > y->order ? -1 : x->order < y->order;
-}
-
-/* ---- places of a read ---- */
-
-/* The touches of one word, in order, and a read among them. */
-struct place {
-	const struct touch *lo, *hi, *read;
-	const struct wanted_load *wanted; /* NULL: anything but what it saw */
-	const struct order_edge *held;    /* edges in force */
-	size_t nheld;
-};
-
-/* Some bytes of a word; known has a bit for each that is. */
-struct bytes {
-	uint64_t value;
-	unsigned known;
-};
-
-static unsigned mask_of(const struct touch *t)
-{
-	return (0xffu << t->first) & (0xffu >> (7 - t->last));
-}
-
-static bool overlap(const struct touch *a, const struct touch *b)
-{
-	return mask_of(a) & mask_of(b);
-}
-
-static void overlay(struct bytes *b, unsigned mask, uint64_t value)
-{
-	for (unsigned i = 0; i < 8; i++)
-		if (mask & 1u << i)
-			((uint8_t *)&b->value)[i] = ((const uint8_t *)&value)[i];
-	b->known |= mask;
-}
-
-/* What the read's bytes were right before the touch `at`, as far as others tell. */
-static struct bytes before(const struct place *p, const struct touch *at)
-{
-	struct bytes b = { 0, 0 };
-	unsigned need = mask_of(p->read);
-
-	for (const struct touch *t = at; t-- > p->lo && (b.known & need) != need;)
-		overlay(&b, mask_of(t) & ~b.known, t->value);
-	return b;
-}
-
-static bool same_bytes(uint64_t a, uint64_t b, unsigned mask)
-{
-	for (unsigned i = 0; i < 8; i++)
-		if (mask & 1u << i && ((uint8_t *)&a)[i] != ((uint8_t *)&b)[i])
-			return false;
-	return true;
-}
-
-/* Is a place where the read sees this worth a try? */
-static bool is_good(const struct place *p, const struct bytes *b)
-{
-	unsigned mask = mask_of(p->read);
-	uint64_t want = 0;
-
-	if (!p->wanted)
-		return (b->known & mask) != mask || !same_bytes(b->value, p->read->value, mask);
-	for (unsigned i = 0; i < 8; i++) {
-		uint64_t at = p->read->word * 8 + i;
-
-		if (at < p->wanted->address || at >= p->wanted->address + p->wanted->size)
-			mask &= ~(1u << i);
-		else
-			((uint8_t *)&want)[i] = ((const uint8_t *)&p->wanted->value)[at - p->wanted->address];
-	}
-	return same_bytes(b->value, want, mask & b->known);
-}
-
-static bool racing_write(const struct place *p, const struct touch *w)
-{
-	return w->write && w->thread != p->read->thread && overlap(w, p->read);
-}
-
-static void add_candidate(struct frame *f, const struct candidate *c)
-{
-	if (f->n == MAX_CANDIDATES)
-		return;
-	for (size_t i = 0; i < f->n; i++)
-		if (!f->candidates[i].force && f->candidates[i].n == c->n &&
-		    !memcmp(f->candidates[i].edges, c->edges, c->n * sizeof c->edges[0]))
-			return;
-	f->candidates[f->n++] = *c;
-}
-
-static void push_edge(struct candidate *c, uint32_t thread, uint64_t insn, uint32_t other,
-		      uint64_t other_insn)
-{
-	if (c->n < MAX_EDGES)
-		c->edges[c->n++] = (struct order_edge){ thread, other, insn, other_insn };
-}
-
-/* How often a value was given already by places of this read. */
-struct seen_values {
-	uint64_t value[PER_READ];
-	unsigned n;
-};
-
-static bool often(struct seen_values *v, uint64_t value)
-{
-	unsigned times = 0;
-
-	for (unsigned i = 0; i < v->n; i++)
-		times += v->value[i] == value;
-	if (times >= PER_VALUE || v->n == PER_READ)
-		return true;
-	v->value[v->n++] = value;
-	return false;
-}
-
-/* The read after writes that it did not see. */
-static void places_after(struct frame *f, const struct place *p)
-{
-	const struct touch *r = p->read;
-	struct bytes b = { r->value, mask_of(r) };
-	struct candidate waits = { 0 };
-	struct seen_values seen = { .n = 0 };
-
-	for (const struct touch *w = r + 1; w < p->hi && seen.n < PER_READ; w++) {
-		uint32_t i = 0;
-
-		if (!racing_write(p, w))
-			continue;
-		overlay(&b, mask_of(w) & mask_of(r), w->value);
-		while (i < waits.n && waits.edges[i].other != w->thread)
-			i++;
-		if (i == MAX_EDGES - 1)
-			return;
-		if (i == waits.n)
-			waits.n++;
-		waits.edges[i] = (struct order_edge){ r->thread, w->thread, r->insn, w->insn + 1 };
-		if (!is_good(p, &b) || often(&seen, b.value))
-			continue;
-		struct candidate c = waits;
-		const struct touch *next = w + 1;
-
-		while (next < p->hi && !racing_write(p, next))
-			next++;
-		if (next < p->hi)
-			push_edge(&c, next->thread, next->insn, r->thread, r->insn + 1);
-		add_candidate(f, &c);
-	}
-}
-
-/* The write was made to wait for the reading thread again and again: does that wait for it? */
-static bool was_held(const struct place *p, const struct touch *w)
-{
-	unsigned times = 0;
-
-	for (size_t i = 0; i < p->nheld; i++) {
-		const struct order_edge *e = &p->held[i];
-
-		if (e->thread != w->thread || e->insn != w->insn || e->other != p->read->thread)
-			continue;
-		if (e->other_insn == EDGE_LAZY)
-			return false; /* as long as possible: that was not it */
-		times++;
-	}
-	return times >= 2;
-}
-
-/* The read before writes that it saw. */
-static void places_before(struct frame *f, const struct place *p)
-{
-	const struct touch *r = p->read;
-	struct candidate waits = { 0 };
-	struct bytes own = { 0, 0 }; /* written by the read's own thread, between there and here */
-	struct seen_values seen = { .n = 0 };
-
-	for (const struct touch *w = r; w-- > p->lo && seen.n < PER_READ;) {
-		uint32_t i = 0;
-
-		if (w->write && w->thread == r->thread)
-			overlay(&own, mask_of(w) & ~own.known, w->value);
-		if (!racing_write(p, w))
-			continue;
-		while (i < waits.n && waits.edges[i].thread != w->thread)
-			i++;
-		if (i == MAX_EDGES - 1)
-			return;
-		if (i == waits.n)
-			waits.n++;
-		waits.edges[i] = (struct order_edge){ w->thread, r->thread, w->insn, r->insn + 1 };
-		struct bytes b = before(p, w);
-
-		overlay(&b, own.known, own.value);
-		if (!is_good(p, &b) || often(&seen, b.value))
-			continue;
-		struct candidate c = waits;
-		const struct touch *last = w;
-
-		if (was_held(p, w)) {
-			c.edges[i].other_insn = EDGE_LAZY;
-			add_candidate(f, &c);
-			c.edges[i].other_insn = r->insn + 1;
-		}
-
-		while (last > p->lo && !racing_write(p, last - 1))
-			last--;
-		if (last > p->lo)
-			push_edge(&c, r->thread, r->insn, last[-1].thread, last[-1].insn + 1);
-		add_candidate(f, &c);
-	}
-}
-
-/*
- * The read sees a write that was overwritten in between: by writes of other threads
- * that came before it instead. (Of the read's own write, say, when an update was lost.)
- */
-static void places_of_writes(struct frame *f, const struct place *p)
-{
-	const struct touch *r = p->read;
-	struct candidate between = { 0 }; /* the last write of each thread, in other and other_insn */
-	unsigned added = 0;
-
-	for (const struct touch *w = r; w-- > p->lo && added < PER_VALUE;) {
-		struct bytes b = { w->value, mask_of(w) };
-		struct candidate c = { 0 };
-		uint32_t i = 0;
-
-		if (!w->write || !overlap(w, r))
-			continue;
-		for (uint32_t k = 0; k < between.n; k++)
-			if (between.edges[k].other != w->thread)
-				push_edge(&c, w->thread, w->insn, between.edges[k].other,
-					  between.edges[k].other_insn);
-		if (c.n && (mask_of(w) & mask_of(r)) == mask_of(r) && is_good(p, &b)) {
-			add_candidate(f, &c);
-			added++;
-		}
-		while (i < between.n && between.edges[i].other != w->thread)
-			i++;
-		if (i == between.n) {
-			if (i == MAX_EDGES)
-				return;
-			push_edge(&between, 0, 0, w->thread, w->insn + 1);
-		}
-	}
-}
-
-/* ---- all reads ---- */
-
-static void bounds(const struct search *s, struct place *p)
-{
-	const struct touch *lo = s->touches.v, *hi = lo + s->touches.n;
-
-	if (p->read - lo > AROUND)
-		lo = p->read - AROUND;
-	if (hi - p->read > AROUND)
-		hi = p->read + AROUND;
-	for (p->lo = p->read; p->lo > lo && p->lo[-1].word == p->read->word;)
-		p->lo--;
-	for (p->hi = p->read + 1; p->hi < hi && p->hi->word == p->read->word;)
-		p->hi++;
-}
-
-static void places_of(struct search *s, struct frame *f, const struct touch *read,
-		      const struct wanted_load *wanted)
-{
-	struct place p = { .read = read, .wanted = wanted, .held = s->r->edges.v,
-			   .nheld = s->r->edges.n };
-
-	bounds(s, &p);
-	places_after(f, &p);
-	places_before(f, &p);
-	places_of_writes(f, &p);
 }
 
 static void force(struct frame *f, const struct touch *read, uint64_t value)
@@ -330,10 +56,10 @@ struct given {
 static void force_value(struct frame *f, const struct touch *read, uint64_t value,
 			struct given *given)
 {
-	if (same_bytes(read->value, value, mask_of(read)))
+	if (place_same_bytes(read->value, value, touch_mask(read)))
 		return;
 	for (unsigned i = 0; i < given->n; i++)
-		if (same_bytes(given->v[i], value, mask_of(read)))
+		if (place_same_bytes(given->v[i], value, touch_mask(read)))
 			return;
 	given->v[given->n++] = value;
 	force(f, read, value);
@@ -354,10 +80,10 @@ static void force_read(struct search *s, struct frame *f, const struct touch *re
 	/* What nobody may write is as it is: a constant explains nothing. */
 	if (also_writes(s, read) || !mem_writable(s->r->m->mem, read->word * 8, 8))
 		return;
-	bounds(s, &p);
+	place_bounds(s, &p);
 	for (const struct touch *t = p.lo; t < p.hi && given.n < FORCED_VALUES; t++) {
-		overlay(&b, mask_of(t), t->value);
-		if ((b.known & mask_of(read)) == mask_of(read))
+		place_overlay(&b, touch_mask(t), t->value);
+		if ((b.known & touch_mask(read)) == touch_mask(read))
 			force_value(f, read, b.value, &given);
 	}
 	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
@@ -496,7 +222,7 @@ static bool is_the_load(const struct frame *f, const struct touch *t)
 	if (t->write || t->thread != f->thread || t->insn + 1 != f->insn)
 		return false;
 	if (!w->address)
-		return mask_of(t) == 0xff;
+		return touch_mask(t) == 0xff;
 	return t->word * 8 + t->first < w->address + w->size && t->word * 8 + t->last >= w->address;
 }
 
@@ -506,7 +232,7 @@ static void places_of_updates(struct search *s, struct frame *f, const struct to
 	struct place p = { .read = read };
 	unsigned n = 0;
 
-	bounds(s, &p);
+	place_bounds(s, &p);
 	for (const struct touch *t = read; t-- > p.lo && n < PER_VALUE;)
 		if (!t->write && t->thread == read->thread && t->insn != read->insn &&
 		    also_writes(s, t)) {

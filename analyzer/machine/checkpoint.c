@@ -18,6 +18,7 @@ struct checkpoint *checkpoint_take(struct mach_run *r)
 	c->brk = r->brk;
 	c->nfiles = r->files.n;
 	memcpy(c->tickets, r->tickets, sizeof c->tickets);
+	memcpy(c->ticket_times, r->ticket_times, sizeof c->ticket_times);
 	c->counts = r->res;
 	return c;
 }
@@ -51,6 +52,7 @@ void checkpoint_restore(struct mach_run *r, const struct checkpoint *c)
 	r->brk = c->brk;
 	r->files.n = c->nfiles;
 	memcpy(r->tickets, c->tickets, sizeof r->tickets);
+	memcpy(r->ticket_times, c->ticket_times, sizeof r->ticket_times);
 	struct mach_result keep = r->res;
 
 	r->res = c->counts;

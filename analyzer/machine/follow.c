@@ -43,233 +43,11 @@ void run_log(struct mach_run *r, uint32_t thread, enum action action, uint64_t i
 	vec_push(&r->log, (struct log_step){ thread, action, insns });
 }
 
-/* ---- whose turn ---- */
-
-static bool ticket_is_due(const struct mach_run *r, const struct thread_state *s)
-{
-	return s->ticket == r->tickets[s->shard];
-}
-
-/* May the thread do what it stands at, as far as the recorded orders go? */
-bool run_is_due(struct mach_run *r, struct run_thread *t)
-{
-	switch (t->s.action) {
-	case ACT_RUN:
-		return true;
-	case ACT_CLEAR:
-		return !t->s.clear_ordered || ticket_is_due(r, &t->s);
-	case ACT_ENTER:
-	case ACT_LEAVE:
-	case ACT_SIGNAL:
-	case ACT_EXIT:
-		return r->seq < r->seqs.n && r->seqs.v[r->seq].thread == t->index;
-	case ACT_TICKET:
-		return ticket_is_due(r, &t->s);
-	default:
-		return false;
-	}
-}
-
-static bool is_alive(const struct run_thread *t)
-{
-	return t->s.life == LIFE_RUNNING || t->s.life == LIFE_IN_CALL;
-}
-
-/* What the edge asks for has not happened yet. */
-static bool edge_holds(const struct mach_run *r, const struct order_edge *e)
-{
-	if (r->threads[e->other].s.life == LIFE_ENDED)
-		return false;
-	if (e->other_insn == EDGE_LAZY)
-		return !r->lazy_go && mach_thread_insns(r, e->thread) <= e->insn;
-	return mach_thread_insns(r, e->other) < e->other_insn;
-}
-
-/* How far a thread may run: edges of the search restrict it. */
-static uint64_t edge_limit(const struct mach_run *r, const struct run_thread *t)
-{
-	uint64_t limit = UINT64_MAX;
-
-	for (size_t i = 0; i < r->edges.n; i++) {
-		const struct order_edge *e = &r->edges.v[i];
-
-		if (e->thread == t->index && e->insn < limit && edge_holds(r, e))
-			limit = e->insn;
-	}
-	return limit;
-}
-
-/* Where others wait for this thread: stop there, they may go on. */
-static uint64_t waited_for(const struct mach_run *r, const struct run_thread *t, uint64_t now)
-{
-	uint64_t at = UINT64_MAX;
-
-	for (size_t i = 0; i < r->edges.n; i++) {
-		const struct order_edge *e = &r->edges.v[i];
-
-		if (e->other == t->index && e->other_insn > now && e->other_insn < at)
-			at = e->other_insn;
-	}
-	return at;
-}
-
-static bool can_go(struct mach_run *r, struct run_thread *t)
-{
-	return is_alive(t) && run_is_due(r, t) &&
-	       mach_thread_insns(r, t->index) < edge_limit(r, t);
-}
-
-/* Stands right behind an edge: what it waited for has just happened. */
-static bool was_waiting(const struct mach_run *r, const struct run_thread *t)
-{
-	uint64_t now;
-
-	if (!r->edges.n)
-		return false;
-	now = mach_thread_insns(r, t->index);
-	for (size_t i = 0; i < r->edges.n; i++)
-		if (r->edges.v[i].thread == t->index && r->edges.v[i].insn == now)
-			return true;
-	return false;
-}
-
-/* What the thread's clock shows. */
-uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t)
-{
-	const struct thread_state *s = &t->s;
-	uint64_t next = run_head_time(t), now;
-
-	if (was_waiting(r, t) || s->action == ACT_CLEAR)
-		return 0;
-	if (s->action != ACT_RUN && s->action != ACT_TICKET)
-		return next; /* at a record with a timestamp */
-	now = s->clock_tsc + (((mach_thread_insns(r, t->index) - s->clock_insn) * s->clock_rate) >> 8);
-	return now < next ? now : next;
-}
-
-#define SLACK 3000u       /* ticks: how much clocks may be apart before it matters */
-#define LEAST_TURN 300u   /* instructions */
-#define LONGEST_TURN 100000u
-
-#define NEAR_MARK 64u     /* bytes of path: so near a timestamp ... */
-#define NEAR_TURN 20u     /* ... turns are short: behind it others may be due */
-
-/* Times that a hunt without tickets takes at shared loads lie close together. */
-static bool is_near_mark(struct run_thread *t)
-{
-	const struct trc_rec *head = run_head(t);
-
-	return head && head->type == TRC_TIME &&
-	       ((const struct trc_time *)head)->path_pos < t->s.cursor.pos + NEAR_MARK;
-}
-
-/* Whom an edge makes the thread wait for here; NULL: nobody. */
-static struct run_thread *held_by(struct mach_run *r, const struct run_thread *t)
-{
-	uint64_t now = mach_thread_insns(r, t->index);
-
-	for (size_t i = 0; i < r->edges.n; i++) {
-		const struct order_edge *e = &r->edges.v[i];
-
-		if (e->thread == t->index && e->insn <= now && edge_holds(r, e))
-			return &r->threads[e->other];
-	}
-	return NULL;
-}
-
-/*
- * The earliest thread waits at an edge: whoever it waits for goes next, so that
- * the others do not run ahead meanwhile.
- */
-static struct run_thread *on_behalf_of_earliest(struct mach_run *r)
-{
-	struct run_thread *best = NULL;
-	uint64_t first = 0;
-
-	if (!r->edges.n)
-		return NULL;
-	for (size_t i = 0; i < r->nthreads; i++) {
-		struct run_thread *t = &r->threads[i];
-
-		if (is_alive(t) && run_is_due(r, t) && (!best || run_clock_now(r, t) < first)) {
-			best = t;
-			first = run_clock_now(r, t);
-		}
-	}
-	if (!best || can_go(r, best))
-		return NULL;
-	for (size_t hops = 0; best && !can_go(r, best) && hops < r->nthreads; hops++)
-		best = held_by(r, best);
-	return best && can_go(r, best) ? best : NULL;
-}
-
-/* The one with the earliest clock among those that can go on; NULL: nobody can. */
-static struct run_thread *choose_earliest(struct mach_run *r, uint64_t *insns)
-{
-	struct run_thread *best = NULL;
-	uint64_t first = 0, second = UINT64_MAX;
-
-	*insns = LONGEST_TURN;
-	best = on_behalf_of_earliest(r);
-	if (best)
-		return best;
-	for (size_t i = 0; i < r->nthreads; i++) {
-		struct run_thread *t = &r->threads[i];
-		uint64_t time;
-
-		if (!can_go(r, t))
-			continue;
-		time = run_clock_now(r, t);
-		if (!best || time < first) {
-			second = best ? first : second;
-			best = t;
-			first = time;
-		} else if (time < second) {
-			second = time;
-		}
-	}
-	if (best && second != UINT64_MAX && first) {
-		uint64_t n = ((second - first + SLACK) << 8) / (best->s.clock_rate | 1);
-
-		*insns = n < LEAST_TURN ? LEAST_TURN : n > LONGEST_TURN ? LONGEST_TURN : n;
-	}
-	if (best && is_near_mark(best))
-		*insns = NEAR_TURN;
-	return best;
-}
-
-/* The thread that should go on now, and for how long. */
-static struct run_thread *choose(struct mach_run *r, uint64_t *insns)
-{
-	struct run_thread *t;
-
-	*insns = UINT64_MAX;
-	if (r->nthreads == 1)
-		return can_go(r, &r->threads[0]) ? &r->threads[0] : NULL;
-	r->lazy_go = false;
-	t = choose_earliest(r, insns);
-	if (t || !r->edges.n)
-		return t;
-	r->lazy_go = true;
-	return choose_earliest(r, insns);
-}
-
 /* ---- going on ---- */
-
-/* The ordered access the thread stands at, if any, may be executed now. */
-bool run_take_ticket(struct mach_run *r, struct run_thread *t)
-{
-	if (t->s.action != ACT_TICKET)
-		return false;
-	r->tickets[t->s.shard] = t->s.ticket + 1;
-	t->s.item++;
-	r->res.locked++;
-	return true;
-}
 
 enum action run_turn(struct mach_run *r, struct run_thread *t, uint64_t insns)
 {
-	uint64_t now = mach_thread_insns(r, t->index), limit, wanted, before;
+	uint64_t now = mach_thread_insns(r, t->index), limit, before;
 	bool granted;
 	enum action a = t->s.action;
 
@@ -277,11 +55,10 @@ enum action run_turn(struct mach_run *r, struct run_thread *t, uint64_t insns)
 		run_log(r, t->index, a, 0);
 		return run_perform(r, t);
 	}
+	if (r->edges.n)
+		run_clock_by_edges(r, t);
 	granted = run_take_ticket(r, t);
-	limit = edge_limit(r, t);
-	wanted = waited_for(r, t, now);
-	if (wanted < limit)
-		limit = wanted;
+	limit = run_turn_limit(r, t);
 	if (insns < UINT64_MAX - now && now + insns < limit)
 		limit = now + insns;
 	if (r->o.until_insn > now && r->o.until_thread == t->index && r->o.until_insn < limit)
@@ -317,7 +94,7 @@ static bool deadlock_reached(struct mach_run *r)
 		if (index >= r->nthreads)
 			return false;
 		t = &r->threads[index];
-		if (!is_alive(t) || t->s.action != ACT_END || !run_ended(t))
+		if (!run_alive(t) || t->s.action != ACT_END || !run_ended(t))
 			return false;
 	}
 	return r->t->blocked.n > 0;
@@ -335,7 +112,7 @@ static void end_at(struct mach_run *r, enum mach_end end, uint32_t thread)
 
 static bool waits(const struct run_thread *t)
 {
-	return is_alive(t) && t->s.action != ACT_END && t->s.action != ACT_FAILURE;
+	return run_alive(t) && t->s.action != ACT_END && t->s.action != ACT_FAILURE;
 }
 
 static bool somebody_waits(const struct mach_run *r)
@@ -393,8 +170,8 @@ static bool skip_lost_ticket(struct mach_run *r)
 	for (size_t i = 0; i < r->nthreads; i++) {
 		struct run_thread *t = &r->threads[i];
 
-		ended |= is_alive(t) && t->s.action == ACT_END;
-		if (is_alive(t) && has_ticket(t) && t->s.ticket > r->tickets[t->s.shard] &&
+		ended |= run_alive(t) && t->s.action == ACT_END;
+		if (run_alive(t) && has_ticket(t) && t->s.ticket > r->tickets[t->s.shard] &&
 		    (!best || run_clock_now(r, t) < run_clock_now(r, best)))
 			best = t;
 	}
@@ -423,6 +200,28 @@ static void thin_checkpoints(struct mach_run *r)
 	r->checkpoints.n = n;
 }
 
+/*
+ * Nobody can go on, and no record ends too early: the first that waits at a ticket is not where
+ * it was, its address came from a wrong read.
+ */
+static bool resolve_stuck(struct mach_run *r)
+{
+	struct run_thread *best = NULL;
+
+	for (size_t i = 0; i < r->nthreads; i++) {
+		struct run_thread *t = &r->threads[i];
+
+		if (run_alive(t) && t->s.action == ACT_TICKET &&
+		    (!best || run_clock_now(r, t) < run_clock_now(r, best)))
+			best = t;
+	}
+	if (!best)
+		return false;
+	run_switch(r, best->index);
+	run_mismatch(r, r->m->frame->g.guest_RIP, "its turn at an ordered access never comes");
+	return search_resolve(r, best);
+}
+
 static void keep_checkpoint(struct mach_run *r)
 {
 	if (r->checkpoints.n && r->time - r->checkpoints.v[r->checkpoints.n - 1]->time < KEEP_EVERY)
@@ -449,9 +248,10 @@ static void follow(struct mach_run *r)
 		}
 		keep_checkpoint(r);
 		search_checkpoint(r);
-		t = choose(r, &insns);
+		t = run_choose(r, &insns);
 		if (!t) {
-			if (somebody_waits(r) && (search_stuck(r) || skip_lost_ticket(r)))
+			if (somebody_waits(r) &&
+			    (search_stuck(r) || skip_lost_ticket(r) || resolve_stuck(r)))
 				continue;
 			end_at(r, stuck(r), r->current);
 			return;

@@ -18,7 +18,8 @@
  * It executes one thread at a time. Which thread: the one whose clock shows the
  * earliest time, among those whose next ordered point is due (the next in seq,
  * the next ticket of its shard). A thread's clock is set by each record that
- * carries a timestamp and runs on with its instructions in between. In a
+ * carries a timestamp and in between runs on with the bytes of its path, up to the
+ * next such record; and it never shows less than what the ticket before showed. In a
  * program without data races any order of segments that respects the ordered
  * points gives the same values, so this never goes wrong; the path is compared
  * all the same, at every branch.
@@ -104,9 +105,9 @@ struct thread_state {
 	uint64_t cleared;       /* ACT_CLEAR: the word ... */
 	bool clear_ordered;     /* ... which has a ticket */
 	uint64_t call_pc;       /* of the last system call: where it may be restarted */
-	/* The thread's clock: at instruction clock_insn it was clock_tsc, and an
-	 * instruction has been taking clock_rate / 256 ticks. */
-	uint64_t clock_tsc, clock_insn;
+	/* The thread's clock: at instruction clock_insn, byte clock_pos of the path, it was
+	 * clock_tsc, and an instruction has been taking clock_rate / 256 ticks. */
+	uint64_t clock_tsc, clock_insn, clock_pos;
 	uint32_t clock_rate;
 	uint64_t insns_now;     /* at the last branch, for marks on the path */
 	uint32_t shard;         /* ACT_TICKET, ACT_CLEAR */
@@ -178,6 +179,7 @@ struct checkpoint {
 	struct thread_state *threads;
 	size_t seq, log, brk;
 	uint32_t tickets[TRC_SHARDS];
+	uint64_t ticket_times[TRC_SHARDS];
 	size_t nfiles;
 	struct mach_result counts;
 };
@@ -194,6 +196,7 @@ struct mach_run {
 	VEC(struct seq_event) seqs;
 	size_t seq;             /* next in seqs */
 	uint32_t tickets[TRC_SHARDS];
+	uint64_t ticket_times[TRC_SHARDS]; /* clocks at the last one of each */
 	uint64_t brk;
 	VEC(struct file_map) files;
 	VEC(struct run_file *) opened;
@@ -263,6 +266,9 @@ enum action run_mismatch(struct mach_run *r, uint64_t pc, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 uint64_t run_head_time(const struct run_thread *t); /* of the next record that has one */
 void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc); /* was read: tsc */
+/* Likewise, and says nothing about its speed. */
+void run_clock_set(struct run_thread *t, uint64_t insns, uint64_t tsc);
+uint64_t run_clock_between(const struct run_thread *t);
 err_t run_step_again(struct run_thread *t);   /* after the state was restored */
 
 /* The path item the instruction at pc left, and its place in t->s.item; NULL: none. */
@@ -315,12 +321,23 @@ struct checkpoint *checkpoint_take(struct mach_run *r);
 void checkpoint_restore(struct mach_run *r, const struct checkpoint *c);
 void checkpoint_free(struct mach_run *r, struct checkpoint *c);
 
+/* turns.c */
+bool run_is_due(struct mach_run *r, struct run_thread *t);
+uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t); /* its clock */
+void run_clock_by_edges(struct mach_run *r, struct run_thread *t);
+bool run_take_ticket(struct mach_run *r, struct run_thread *t);
+/* The thread that should go on now, and for how many instructions; NULL: nobody can. */
+struct run_thread *run_choose(struct mach_run *r, uint64_t *insns);
+/* The instruction number up to which edges of the search let it go. */
+uint64_t run_turn_limit(const struct mach_run *r, const struct run_thread *t);
+static inline bool run_alive(const struct run_thread *t)
+{
+	return t->s.life == LIFE_RUNNING || t->s.life == LIFE_IN_CALL;
+}
+
 /* follow.c */
 double run_seconds(void); /* monotonic */
 bool run_out_of_time(struct mach_run *r); /* or asked to stop */
-bool run_is_due(struct mach_run *r, struct run_thread *t);
-uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t); /* its clock */
-bool run_take_ticket(struct mach_run *r, struct run_thread *t);
 /* One turn of a thread: its action if it stands at one, then at most so many instructions. */
 enum action run_turn(struct mach_run *r, struct run_thread *t, uint64_t insns);
 void run_log(struct mach_run *r, uint32_t thread, enum action action, uint64_t insns);

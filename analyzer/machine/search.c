@@ -18,6 +18,7 @@
 #define WINDOW_CROWDED 200u /* and then so many apart */
 #define MAX_TRIES 400u      /* per base, unless the options say otherwise */
 #define DEEP_TRIES 60u      /* spent on other mismatches that an order brings with it */
+#define VENTURE_TRIES 20u   /* likewise, when the other mismatch lies on new ground */
 #define MAX_DEPTH 48u
 #define MOST_BACKS 300u     /* per run: against going round in circles */
 #define MOST_AGAIN 4u       /* edges for one mismatch */
@@ -227,7 +228,7 @@ static bool is_impatient(const struct mach_run *r, const struct search *s)
 static bool may_force(const struct search *s)
 {
 	for (size_t i = 0; i + 1 < s->frames.n; i++)
-		if (s->frames.v[i].round == ROUND_DEEP)
+		if (s->frames.v[i].round == ROUND_DEEP || s->frames.v[i].ventured)
 			return false;
 	return true;
 }
@@ -266,12 +267,15 @@ static void leave_the_deep(const struct mach_run *r, struct search *s)
 {
 	for (size_t i = 0; i < s->frames.n; i++) {
 		struct frame *f = &s->frames.v[i];
+		bool deep = f->round == ROUND_DEEP && r->res.tries - f->deep_since >= DEEP_TRIES;
 
-		if (f->round != ROUND_DEEP || r->res.tries - f->deep_since < DEEP_TRIES)
+		if (!deep && (!f->ventured || r->res.tries - f->ventured < VENTURE_TRIES))
 			continue;
 		while (s->frames.n > i + 1)
 			drop_frame(s);
-		next_round(r, f);
+		f->ventured = 0;
+		if (deep)
+			next_round(r, f);
 	}
 }
 
@@ -281,6 +285,7 @@ static bool next_try(struct mach_run *r, struct search *s)
 		const struct candidate *c;
 
 		leave_the_deep(r, s);
+		s->frames.v[s->frames.n - 1].ventured = 0;
 		c = next_candidate(r, s);
 		if (c) {
 			try_candidate(r, s, &s->frames.v[s->frames.n - 1], c);
@@ -378,6 +383,19 @@ static void push_frame(struct mach_run *r, struct search *s, struct frame *f)
 	vec_push(&s->frames, *f);
 }
 
+/*
+ * The other mismatch lies where its thread had not been before: no sign that the order
+ * is wrong, it may be the next one to resolve. Of the nearest reads, a few tries.
+ */
+static bool ventures(const struct mach_run *r, struct frame *top, const struct frame *f)
+{
+	if (top->round != ROUND_ALONE || !top->next || !top->candidates[top->next - 1].near ||
+	    f->insn <= top->at[f->thread])
+		return false;
+	top->ventured = r->res.tries;
+	return true;
+}
+
 /* A mismatch while a candidate of `top` is being tried: does it lead on? */
 static bool leads_on(const struct mach_run *r, struct frame *top, struct frame *f)
 {
@@ -392,7 +410,7 @@ static bool leads_on(const struct mach_run *r, struct frame *top, struct frame *
 	}
 	if (!past && top->next)
 		top->candidates[top->next - 1].elsewhere = true;
-	return past || top->round == ROUND_DEEP ||
+	return past || top->round == ROUND_DEEP || ventures(r, top, f) ||
 	       (top->next && top->candidates[top->next - 1].first_half &&
 		f->insn > top->at[f->thread]);
 }

@@ -61,7 +61,8 @@ struct frame {
 	enum round round;
 	unsigned again;  /* the frame below is about the same mismatch, and so on */
 	bool hurried;    /* ROUND_FORCE came before its time */
-	uint64_t deep_since; /* the run's tries when ROUND_DEEP began */
+	uint64_t deep_since; /* the run's tries when ROUND_DEEP began ... */
+	uint64_t ventured; /* ... or when a candidate led to new ground; 0: it did not */
 	struct candidate *candidates;
 	size_t n, next;
 };
@@ -89,7 +90,7 @@ struct search {
 	unsigned backs;         /* how often it went to an earlier base */
 	/* Who touched what, up to the mismatch and looking ahead. */
 	VEC(struct touch) touches;
-	uint64_t order;
+	uint64_t order, happened; /* of the touches: the latest, and the last before the mismatch */
 	struct last_touch {
 		size_t index;
 		uint32_t times; /* the same read in a row */
@@ -109,6 +110,36 @@ static inline struct checkpoint *search_base(const struct search *s)
 {
 	return s->nbases ? s->bases[s->nbases - 1].c : NULL;
 }
+
+/* places.c */
+#define PER_VALUE 3u        /* places per read and way that give the same value */
+
+/* The touches of one word, in order, and a read among them. */
+struct place {
+	const struct touch *lo, *hi, *read;
+	const struct wanted_load *wanted; /* NULL: anything but what it saw */
+	const struct order_edge *held;    /* edges in force */
+	size_t nheld;
+	uint64_t happened;                /* the order of the last touch before the mismatch */
+};
+
+/* Some bytes of a word; known has a bit for each that is. */
+struct bytes {
+	uint64_t value;
+	unsigned known;
+};
+
+static inline unsigned touch_mask(const struct touch *t) /* a bit for each byte of the word */
+{
+	return (0xffu << t->first) & (0xffu >> (7 - t->last));
+}
+
+void place_overlay(struct bytes *b, unsigned mask, uint64_t value);
+bool place_same_bytes(uint64_t a, uint64_t b, unsigned mask);
+void place_bounds(const struct search *s, struct place *p); /* around p->read */
+/* Adds the candidates that move the read. wanted: what it must see; NULL: anything else. */
+void places_of(struct search *s, struct frame *f, const struct touch *read,
+	       const struct wanted_load *wanted);
 
 /* Fills s->touches, by word and then in their order; false: there are none. */
 bool touches_gather(struct search *s, const struct frame *f);

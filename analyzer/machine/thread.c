@@ -25,8 +25,7 @@ void run_pass_marks(struct run_thread *t)
 		} else if (rec->type == TRC_TIME) {
 			if (((const struct trc_time *)rec)->path_pos > t->s.cursor.pos)
 				return;
-			t->s.clock_tsc = ((const struct trc_time *)rec)->tsc;
-			t->s.clock_insn = t->s.insns_now;
+			run_clock_set(t, t->s.insns_now, ((const struct trc_time *)rec)->tsc);
 		} else {
 			return;
 		}

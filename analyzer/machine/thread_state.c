@@ -94,6 +94,7 @@ static uint64_t record_time(const struct trc_rec *rec)
 
 #define RATE_SHIFT 8
 #define RATE_MIN_INSNS 2000 /* shorter segments say little about the speed */
+#define AHEAD_RECORDS 64u    /* without a place on the path that are passed over */
 
 /* The thread's clock is right at this instruction. */
 void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc)
@@ -110,8 +111,55 @@ void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc)
 			rate = 64 << RATE_SHIFT;
 		s->clock_rate = (uint32_t)((s->clock_rate + rate) / 2);
 	}
-	s->clock_tsc = tsc;
-	s->clock_insn = insns;
+	run_clock_set(t, insns, tsc);
+}
+
+void run_clock_set(struct run_thread *t, uint64_t insns, uint64_t tsc)
+{
+	t->s.clock_tsc = tsc;
+	t->s.clock_insn = insns;
+	t->s.clock_pos = t->s.cursor.pos;
+}
+
+/* Where on its path a record stands that has a time, too. */
+static bool record_place(const struct trc_rec *rec, uint64_t *pos)
+{
+	switch (rec->type) {
+	case TRC_ENTER:
+	case TRC_SIGNAL:
+	case TRC_THREAD_EXIT:
+		*pos = ((const struct trc_enter *)rec)->path_pos; /* in the same place of all three */
+		return true;
+	case TRC_TIME:
+	case TRC_NATIVE:
+		*pos = ((const struct trc_time *)rec)->path_pos;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Between two places whose times are known a thread's time goes by with the bytes of its path;
+ * without one ahead, with its instructions, at the speed it had. 0: nothing is known.
+ */
+uint64_t run_clock_between(const struct run_thread *t)
+{
+	const struct thread_state *s = &t->s;
+	uint64_t pos, tsc, at = s->cursor.pos;
+
+	for (size_t i = s->rec; i < t->recs.n && i < s->rec + AHEAD_RECORDS; i++) {
+		if (!record_place(t->recs.v[i], &pos))
+			continue;
+		tsc = record_time(t->recs.v[i]);
+		if (!s->clock_tsc || tsc <= s->clock_tsc || pos <= s->clock_pos)
+			return 0;
+		at = at < s->clock_pos ? s->clock_pos : at > pos ? pos : at;
+		return s->clock_tsc + (uint64_t)((double)(tsc - s->clock_tsc) *
+						 (double)(at - s->clock_pos) /
+						 (double)(pos - s->clock_pos));
+	}
+	return 0;
 }
 
 uint64_t run_head_time(const struct run_thread *t)

@@ -249,8 +249,12 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 	struct load_force *f = run_next_force(r, t->index);
 	enum mach_stop stop;
 
-	if (!granted && !r->hooks && run_has_ticket(r, t))
+	if (!granted && !r->hooks && run_has_ticket(r, t)) {
+		/* Its address is not the recorded one, then. */
+		if (t->s.ticket < r->tickets[t->s.shard])
+			return run_mismatch(r, pc, "an ordered access whose turn is past");
 		return ACT_TICKET;
+	}
 	if (!r->hooks && run_is_cut_here(r, t))
 		return ACT_END;
 	if (granted && run_split_load(r, t) && run_has_ticket(r, t))

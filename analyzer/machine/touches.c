@@ -112,6 +112,7 @@ static bool repeat(struct search *s)
 	watch(s, true);
 	e = run_log_again(r, search_base(s)->log, n, &stopped);
 	watch(s, false);
+	s->happened = s->order;
 	if (e) {
 		run_say(r, "%s", e->msg);
 		err_free(e);
