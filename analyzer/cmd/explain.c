@@ -60,6 +60,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->failure.command = trc_identity(e->t, "command");
 	x->signal = f->signal ? show_signal(f->signal) : NULL;
 	r->failure.signal = x->signal;
+	r->failure.misuse = x->misuse = explain_misuse(e);
 	r->failure.has_address = f->rec.flags == TRC_FAIL_SIGNAL;
 	r->failure.address = f->address;
 }
@@ -67,6 +68,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 void explain_report_free(struct explain_report *r)
 {
 	free(r->signal);
+	free(r->misuse);
 	vec_free(&r->assumptions);
 }
 

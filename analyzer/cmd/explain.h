@@ -7,7 +7,7 @@
 struct explain_report {
 	struct report report;
 	VEC(const char *) assumptions;
-	char *signal;
+	char *signal, *misuse;
 };
 
 /* path: where the trace is, for the report; may be NULL. e must outlive it. */

@@ -157,6 +157,9 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e);
 /* Name of the variable, lock or thread an event is about; "" if none. */
 const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e);
 /* The C and C++ run-time, library headers and the shim: code nobody wants to be sent to. */
+/* The file's name without its directory. */
+const char *dsp_basename(const char *path);
+
 bool dsp_is_runtime(const struct sym_frame *f);
 /* Its place as text: "crash.c:31", or the best there is; malloc'd. */
 char *dsp_where(const struct sym_trace *t, struct sched_ref r);

@@ -104,7 +104,6 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
 		   const struct sched_answer *a, struct dsp *d);
 
 /* place.c */
-const char *dsp_basename(const char *path);
 void dsp_fingerprint(const struct sym_trace *t, struct dsp *d);
 
 #endif

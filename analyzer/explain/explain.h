@@ -84,6 +84,9 @@ err_t explain_validate_alternates(struct explanation *e);
  */
 err_t explain_serial(struct explanation *e);
 
+/* "Use after free: ...", malloc'd; NULL: none was seen. (misuse.c) */
+char *explain_misuse(const struct explanation *e);
+
 /*
  * later.c: nothing that was recorded avoids the failure, but a thread had not ended. Looks for an
  * answer with what such threads do next, computed by the machine; the answer stays as it was

@@ -59,7 +59,13 @@ static void top(FILE *f, const struct report *r, const char *program, const char
 	html_text(f, program);
 	fputs("</span>: ", f);
 	html_sentence(f, headline);
-	fputs("</h1>\n<ul class=\"chips\">\n", f);
+	fputs("</h1>\n", f);
+	if (r->failure.misuse) {
+		fputs("<p class=\"misuse\">", f);
+		html_sentence(f, r->failure.misuse);
+		fputs("</p>\n", f);
+	}
+	fputs("<ul class=\"chips\">\n", f);
 	chip(f, "failure", rep_failure_kind(r));
 	chip(f, "signal", rep_signal(r, signal));
 	chip(f, "threads", threads);

@@ -75,6 +75,7 @@ static void failure(struct json *j, const struct report *r)
 	json_str(j, "kind", rep_failure_kind(r));
 	json_str(j, "text", r->failure.text);
 	json_str(j, "headline", headline);
+	json_str(j, "misuse", r->failure.misuse);
 	json_str(j, "program", r->trace->program);
 	json_str(j, "command", r->failure.command);
 	json_str(j, "time", r->failure.when);

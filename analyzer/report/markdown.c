@@ -233,6 +233,11 @@ void report_markdown(FILE *f, const struct report *r)
 	fputs(": ", f);
 	sentence(f, headline);
 	fputc('\n', f);
+	if (r->failure.misuse) {
+		fputc('\n', f);
+		sentence(f, r->failure.misuse);
+		fputc('\n', f);
+	}
 	if (s->nevents)
 		schedule(f, r, DSP_FAILING);
 	if (r->dsp->has_alternate)

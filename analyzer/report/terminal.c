@@ -36,6 +36,8 @@ static void headline(struct out *o)
 	fputs(text_style(&o->term, TERM_RED), o->f);
 	paragraph(o, "", all);
 	fputs(text_style(&o->term, TERM_PLAIN), o->f);
+	if (o->r->failure.misuse)
+		paragraph(o, "", o->r->failure.misuse);
 	free(all);
 	free(program);
 	free(line);

@@ -224,6 +224,7 @@ static struct ext_result *result_of(struct ext *x)
 	r->accesses = x->o->survey->accesses;
 	r->locations = x->locations.n;
 	r->fate = x->fate;
+	r->misuse = x->misuse; /* moved */
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
 	for (size_t i = 0; i < x->threads.n; i++)
@@ -255,6 +256,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	} else {
 		for (size_t i = 0; i < x.threads.n; i++)
 			vec_free(&x.threads.v[i].points);
+		free(x.misuse.name);
 		sym_trace_free(x.trace);
 	}
 	if (!given->survey)
@@ -264,6 +266,8 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.locations);
 	vec_free(&x.objects);
 	vec_free(&x.blocks);
+	vec_free(&x.misuse_watch.freed);
+	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
 	free(x.counters);
 	free(x.stacks);
@@ -278,6 +282,7 @@ void ext_result_free(struct ext_result *r)
 		free(r->points[i]);
 	free(r->points);
 	free(r->computed);
+	free(r->misuse.name);
 	sym_trace_free(r->trace);
 	free(r);
 }

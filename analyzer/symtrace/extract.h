@@ -48,6 +48,16 @@ struct ext_options {
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
 			  uint32_t more, uint64_t limit);
 
+/* The first access to a block that had been freed, as far as can be told. */
+struct ext_misuse {
+	bool found;
+	bool again;             /* it was freed a second time */
+	bool write;
+	uint32_t thread, stack; /* stacks of the trace */
+	uint32_t freed_by, freed_stack; /* stack SYM_NONE: not known */
+	char *name;             /* of what was accessed, malloc'd; NULL: freed again */
+};
+
 struct ext_result {
 	struct sym_trace *trace;
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
@@ -62,6 +72,7 @@ struct ext_result {
 	struct mach_point **points;
 	/* The branch whose outcome is the failure's condition; thread SYM_NONE: there is none. */
 	struct mach_point fate;
+	struct ext_misuse misuse;
 };
 
 err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,

@@ -158,6 +158,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	x->in_window = a->time >= x->from && a->time <= x->to;
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	ext_heap_watch(x, a);
+	ext_misuse_watch(x, a);
 	finish_release(ext_thread(x, a->thread), a);
 	if (a->flags & MACH_WRITE)
 		ext_sync_write(x, a);

@@ -14,6 +14,24 @@ struct ext_decision {
 };
 
 /* What is remembered per thread while the window is built. */
+/* A block that was freed: see extract_misuse.c. */
+struct ext_freed {
+	uint64_t base, key;
+	uint32_t thread, stack; /* who did it; stack SYM_NONE: not known where */
+	bool gone; /* nothing is known of it any more */
+};
+
+struct ext_freed_slot {
+	uint64_t granule; /* 0: none */
+	uint32_t index;   /* of freed[], from 1 */
+};
+
+struct ext_misuse_watch {
+	struct ext_freed_slot *slots;
+	size_t nslots, used, nstacks;
+	VEC(struct ext_freed) freed;
+};
+
 struct ext_thread {
 	uint64_t tsc;        /* last timestamp this thread passed */
 	uint32_t untimed;    /* first event whose upper bound is still open */
@@ -22,6 +40,8 @@ struct ext_thread {
 	bool entered;        /* it is in one, seen or not */
 	const struct trc_sync *arriving; /* it is about to enter one, or NULL */
 	const struct trc_sync *pending; /* TRC_AT_BLOCK without its TRC_AT_DONE */
+	struct ext_freed freeing; /* free() under way, and where it returns to (0: none) */
+	uint64_t free_site;
 	uint64_t alloc_site, alloc_size; /* allocation under way: return address (0: none), size */
 	/* A release is recorded before the real call and has happened when that returns:
 	 * its point moves to the return (0: no release is under way). */
@@ -112,6 +132,8 @@ struct ext {
 	VEC(struct ext_location) locations; /* sorted by start */
 	VEC(struct ext_object) objects;
 	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
+	struct ext_misuse misuse;
+	struct ext_misuse_watch misuse_watch;
 	struct ext_counter *counters;
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
@@ -199,6 +221,9 @@ void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned 
 /* extract_heap.c: must see every access of the third execution. */
 void ext_heap_watch(struct ext *x, const struct mach_access *a);
 bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
+
+/* extract_misuse.c: must see every access of the third execution. */
+void ext_misuse_watch(struct ext *x, const struct mach_access *a);
 
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);

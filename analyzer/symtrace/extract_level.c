@@ -17,6 +17,7 @@ struct pc_entry {
 	bool mover;         /* PC_STUB: works on the program's data */
 	bool printer;       /* PC_STUB: writes text for people */
 	const char *callee; /* PC_STUB: belongs to the image */
+	const char *stub;   /* the same, of any module */
 };
 
 struct thread_level {
@@ -141,6 +142,7 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 	l->used++;
 	e->pc = pc;
 	struct img_module *m = img_module_at(l->images, pc);
+	e->stub = m ? stub_name(l, pc) : NULL;
 	if (!m || has_prefix(img_module_name(m), runtime_modules,
 			     sizeof runtime_modules / sizeof *runtime_modules)) {
 		/* Code outside any module is generated: the program's. */
@@ -148,7 +150,7 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 			   has_prefix(img_module_name(m), below_modules,
 				      sizeof below_modules / sizeof *below_modules) ?
 				   PC_BELOW : PC_RUNTIME;
-	} else if ((e->callee = stub_name(l, pc))) {
+	} else if ((e->callee = e->stub)) {
 		e->class = PC_STUB;
 		e->mover = has_prefix(e->callee, movers, sizeof movers / sizeof *movers);
 		e->printer = is_printer(e->callee);
@@ -159,6 +161,11 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 const char *level_stub(struct level *l, uint64_t pc)
 {
 	return classify(l, pc)->callee;
+}
+
+const char *level_any_stub(struct level *l, uint64_t pc)
+{
+	return classify(l, pc)->stub;
 }
 
 bool level_is_runtime(struct level *l, uint64_t pc)

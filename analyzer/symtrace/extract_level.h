@@ -39,6 +39,9 @@ bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc);
 /* "malloc" when pc is the program's PLT entry of malloc; NULL when it is no PLT entry. */
 const char *level_stub(struct level *l, uint64_t pc);
 
+/* The same for the PLT of any module, the C library's own included. */
+const char *level_any_stub(struct level *l, uint64_t pc);
+
 /* The library function thread called last from program code ("memcpy"), or "". */
 const char *level_callee(struct level *l, uint32_t thread);
 

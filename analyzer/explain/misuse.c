@@ -1,0 +1,38 @@
+/* The first use of freed memory in words: what led to an abort in the heap, or to nonsense, far away. */
+#include "analyzer/explain/explain.h"
+
+#include "common/strbuf.h"
+
+static void at(struct strbuf *b, const struct sym_trace *t, uint32_t stack)
+{
+	struct sym_event e;
+
+	sym_event_init(&e, SYM_READ);
+	e.stack = stack;
+	const struct sym_frame *f = dsp_place(t, &e);
+	if (f && f->file && f->line)
+		strbuf_fmt(b, " at %s:%u (%s)", dsp_basename(f->file), f->line, f->function);
+	else if (f)
+		strbuf_fmt(b, " in %s", f->function);
+}
+
+char *explain_misuse(const struct explanation *e)
+{
+	const struct ext_misuse *m = &e->extracted->misuse;
+	const struct sym_trace *t = e->extracted->trace;
+	struct strbuf b = { 0 };
+
+	if (!m->found)
+		return NULL;
+	strbuf_fmt(&b, "Use after free: %s ", t->threads[m->thread].id);
+	if (m->again)
+		strbuf_str(&b, "freed a block");
+	else
+		strbuf_fmt(&b, "%s `%s'", m->write ? "wrote" : "read", m->name);
+	at(&b, t, m->stack);
+	strbuf_fmt(&b, " that %s had freed", m->freed_by == m->thread ? "it" : t->threads[m->freed_by].id);
+	if (m->freed_stack != SYM_NONE)
+		at(&b, t, m->freed_stack);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}

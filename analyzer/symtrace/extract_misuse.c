@@ -1,0 +1,156 @@
+/*
+ * Use after free. What breaks the heap and where it shows are often far apart: the first access to a
+ * block that had been freed is worth more than the abort it led to.
+ *
+ * Frees are seen as calls of free() through any module's PLT. glibc marks a block that it keeps
+ * in a thread's cache with a key in its second word, and takes the mark away when it hands the block out
+ * again: while it is there the block is free, whoever allocates by whatever way. So nothing is
+ * claimed of blocks that go elsewhere (large ones, or when the cache is full, or when its thread ends).
+ */
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+
+#define RDI 7 /* in TRC_NREGS order */
+#define GRANULE 16u
+#define MOST_BYTES 1040u        /* larger blocks are not kept in that cache */
+#define MOST_STACKS 20000u      /* unwound for; who frees more often is told without a place */
+#define FEWEST_SLOTS 4096u
+
+static bool is_free(const char *stub)
+{
+	return stub && !strcmp(stub, "free");
+}
+
+static struct ext_freed_slot *slot_of(struct ext_misuse_watch *w, uint64_t granule)
+{
+	size_t i = (granule * 0x9e3779b97f4a7c15ull >> 20) & (w->nslots - 1);
+
+	while (w->slots[i].granule && w->slots[i].granule != granule)
+		i = (i + 1) & (w->nslots - 1);
+	return &w->slots[i];
+}
+
+static void make_room(struct ext_misuse_watch *w, size_t more)
+{
+	struct ext_freed_slot *old = w->slots;
+	size_t n = w->nslots;
+
+	if (2 * (w->used + more) < n)
+		return;
+	w->nslots = n ? 2 * n : FEWEST_SLOTS;
+	w->slots = xcalloc(w->nslots, sizeof *w->slots);
+	for (size_t i = 0; i < n; i++)
+		if (old[i].granule)
+			*slot_of(w, old[i].granule) = old[i];
+	free(old);
+}
+
+static void note_freed(struct ext_misuse_watch *w, const struct ext_freed *f, uint64_t size)
+{
+	make_room(w, MOST_BYTES / GRANULE);
+	vec_push(&w->freed, *f);
+	for (uint64_t at = 0; at < size; at += GRANULE) {
+		struct ext_freed_slot *s = slot_of(w, (f->base + at) / GRANULE);
+
+		w->used += !s->granule;
+		*s = (struct ext_freed_slot){ (f->base + at) / GRANULE, (uint32_t)w->freed.n };
+	}
+}
+
+/* The block at this address that is free now, or NULL. */
+static struct ext_freed *free_at(struct ext *x, uint64_t address)
+{
+	struct ext_misuse_watch *w = &x->misuse_watch;
+	const struct ext_freed_slot *s = w->nslots ? slot_of(w, address / GRANULE) : NULL;
+	uint64_t key;
+
+	if (!s || !s->granule)
+		return NULL;
+	struct ext_freed *f = &w->freed.v[s->index - 1];
+	return !f->gone && mach_read(x->run, f->base + 8, &key, 8) && key == f->key ? f : NULL;
+}
+
+static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uint64_t pc)
+{
+	x->misuse = (struct ext_misuse){ .found = true, .thread = thread,
+					 .stack = ext_stack(x, thread, pc), .freed_by = f->thread,
+					 .freed_stack = f->stack };
+}
+
+static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a)
+{
+	uint64_t regs[TRC_NREGS], site;
+
+	if (!mach_regs(x->run, a->thread, regs, NULL) || !regs[RDI] ||
+	    !mach_read(x->run, regs[TRC_RSP], &site, sizeof site))
+		return;
+	const struct ext_freed *f = free_at(x, regs[RDI]);
+	if (f && f->base == regs[RDI]) {
+		found(x, f, a->thread, a->pc);
+		x->misuse.again = true;
+		return;
+	}
+	th->freeing = (struct ext_freed){ .base = regs[RDI], .thread = a->thread, .stack = SYM_NONE };
+	if (!mach_read(x->run, regs[RDI] + 8, &th->freeing.key, 8))
+		return;
+	th->free_site = site;
+	if (x->misuse_watch.nstacks++ < MOST_STACKS)
+		th->freeing.stack = ext_stack(x, a->thread, a->pc);
+}
+
+/* It is in the cache when its second word is the key: no address, and not what was there before. */
+static void returned(struct ext *x, struct ext_thread *th)
+{
+	struct ext_freed *f = &th->freeing;
+	uint64_t header, before = f->key;
+	char c;
+
+	th->free_site = 0;
+	if (mach_read(x->run, f->base - 8, &header, 8) && mach_read(x->run, f->base + 8, &f->key, 8) &&
+	    f->key != before && !mach_read(x->run, f->key, &c, 1) && (header & ~7ull) - 8 <= MOST_BYTES)
+		note_freed(&x->misuse_watch, f, (header & ~7ull) - 8);
+}
+
+/* The program's own instruction, or one of strlen(), memcpy() ... on its behalf; not those of malloc(),
+ * which works on free blocks by trade, also when it is strdup() that calls it. */
+static bool is_accused(struct ext *x, const struct mach_access *a)
+{
+	static const char *const movers[] = { "mem", "__mem", "str", "__str" };
+	const char *symbol;
+
+	if (!level_is_runtime(x->level, a->pc))
+		return true;
+	symbol = level_is_program(x->level, a->thread, a->pc) ? img_symbol(x->images, a->pc, NULL) : NULL;
+	for (size_t i = 0; symbol && i < sizeof movers / sizeof *movers; i++)
+		if (!strncmp(symbol, movers[i], strlen(movers[i])))
+			return true;
+	return false;
+}
+
+void ext_misuse_watch(struct ext *x, const struct mach_access *a)
+{
+	struct ext_thread *th = ext_thread(x, a->thread);
+
+	if (x->misuse.found || x->onward)
+		return;
+	if (th->free_site && (a->flags & MACH_READ) && a->size == 8 && a->value == th->free_site)
+		returned(x, th);
+	else if (is_free(level_any_stub(x->level, a->pc)))
+		call(x, th, a);
+	else if (!(a->flags & MACH_KERNEL)) {
+		struct ext_freed *f = free_at(x, a->address);
+
+		if (f && !is_accused(x, a)) {
+			/* The allocator moves it (a thread that ends gives its cache back). */
+			f->gone |= !!(a->flags & MACH_WRITE);
+			return;
+		}
+		if (!f)
+			return;
+		found(x, f, a->thread, a->pc);
+		x->misuse.write = a->flags & MACH_WRITE;
+		x->misuse.name = ext_name(x, a->thread, a->address, a->size, NULL,
+					  &(struct ext_named){ 0 });
+	}
+}
