@@ -111,11 +111,20 @@ bool study_avoids(struct study *s, const uint32_t *order, size_t n)
 	return check_late(s->run) == CHECK_OK && check_avoids(s->run);
 }
 
-/* An order that leaves the recorded path ends with the event behind which that is. */
-static size_t length_of(const struct study *s, const uint32_t *order)
+/* Without what lies behind a branch that goes elsewhere; the others go on as recorded. */
+static size_t leave_out(const struct study *s, uint32_t *order)
 {
-	size_t n = s->w->n - s->from;
+	size_t all = s->w->n - s->from, n = 0;
 
+	for (size_t k = 0; k < all; k++)
+		if (s->diverge == VIEW_NONE || window_has(s->win, order[k]))
+			order[n++] = order[k];
+	return n;
+}
+
+/* An order that leaves the recorded path ends with the event behind which that is. */
+static size_t exact_part(const struct study *s, const uint32_t *order, size_t n)
+{
 	for (size_t k = 0; s->diverge != VIEW_NONE && k < n; k++)
 		if (order[k] == s->w->v->conds[s->diverge].after)
 			return k + 1;
@@ -144,10 +153,10 @@ size_t turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_
 
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		move_stretch(&x, ways[i].thread, ways[i].from, ways[i].to, ways[i].front, out);
-		size_t n = length_of(s, out);
+		size_t n = leave_out(s, out);
 
 		if (keeps(s, out, n, keep, nkeep) && study_avoids(s, out, n))
-			return n;
+			return exact_part(s, out, n);
 	}
 	return 0;
 }
