@@ -67,13 +67,25 @@ static bool is_last_release(const struct sym_trace *t, struct sched_ref r)
 	return event_at(t, r)->op == SYM_UNLOCK && r.index + 1 == t->threads[r.thread].nevents;
 }
 
+/* Is this the call of a wait? The window may begin inside one: others were there, or gave the mutex back there. */
+static bool is_wait_place(const struct sym_trace *t, uint64_t pc)
+{
+	for (size_t i = 0; i < t->nthreads; i++)
+		for (size_t k = 0; k < t->threads[i].nevents; k++) {
+			const struct sym_event *e = &t->threads[i].events[k];
+
+			if (e->pc == pc && (e->op == SYM_WAIT || e->op == SYM_UNLOCK))
+				return true;
+		}
+	return false;
+}
+
 /* The end of pthread_cond_wait, where its mutex is taken again: no call of its own. */
 static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
 {
 	const struct sym_event *e = event_at(t, r);
 
-	return e->op == SYM_WAIT || (e->op == SYM_LOCK && r.index && event_at(t, (struct sched_ref){
-					     r.thread, r.index - 1 })->op == SYM_WAIT);
+	return e->op == SYM_WAIT || (e->op == SYM_LOCK && is_wait_place(t, e->pc));
 }
 
 /*
@@ -175,11 +187,22 @@ static void free_end(struct schedule_end *end)
 	place_free(&end->place);
 }
 
+/* Who is about to give a lock back has it: nobody else can take it, or give it back, first. */
+static bool is_impossible(const struct sym_trace *t, struct sched_edge edge)
+{
+	const struct sym_event *before = event_at(t, edge.before), *after = event_at(t, edge.after);
+
+	return after->op == SYM_UNLOCK && (before->op == SYM_LOCK || before->op == SYM_UNLOCK) &&
+	       before->target == after->target;
+}
+
 /* held: the target waits behind its event, not before it. */
 static void add_edge(struct explanation *e, struct schedule *s, struct sched_edge edge, bool held)
 {
 	struct schedule_edge out = { .id = (uint32_t)s->edges.n };
 
+	if (!held && is_impossible(e->extracted->trace, edge))
+		return;
 	if (s->edges.n == CTL_MAX_EDGES || !end_of(e, s, edge.before, true, false, &out.source))
 		return;
 	if (!end_of(e, s, edge.after, false, held, &out.target)) {
