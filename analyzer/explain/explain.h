@@ -61,6 +61,7 @@ void explanation_free(struct explanation *e);
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o);
 
 bool explain_out_of_time(const struct explanation *e); /* its deadline is over */
+bool explain_past_deadline(const struct explanation *e); /* of a time that was asked for */
 
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);

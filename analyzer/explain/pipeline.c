@@ -107,9 +107,14 @@ static bool computed_enough(const struct explanation *e)
 	return e->computed_end > 0 && e->answer && computed() >= e->computed_end;
 }
 
+bool explain_past_deadline(const struct explanation *e)
+{
+	return e->deadline > 0 && now() >= e->deadline;
+}
+
 bool explain_out_of_time(const struct explanation *e)
 {
-	return (e->deadline > 0 && now() >= e->deadline) || computed_enough(e);
+	return explain_past_deadline(e) || computed_enough(e);
 }
 
 struct extraction {

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define MOST_TRIES 16
+/* Executing is cheap: so many are made though the solver has used up what nobody limited. */
+#define FEW_TRIES 6
 
 struct serial {
 	struct explanation *e;
@@ -20,6 +22,9 @@ struct serial {
 	struct mach_point *points;
 	size_t npoints;
 	size_t *of;       /* by event of the failing order, see explain_points() */
+	size_t *previous; /* by event of the failing order: the one of its thread before it, + 1; 0: none */
+	size_t *at_point; /* events of the failing order, by point: those of point p (from 1) are ... */
+	size_t *first;    /* ... at_point[first[p] .. first[p + 1]) */
 	size_t *switches; /* places in the failing order where another thread goes on; 0 first */
 	size_t nswitches;
 	unsigned tries;
@@ -30,20 +35,48 @@ struct serial {
 
 static bool enough(const struct serial *s)
 {
-	return s->tries >= MOST_TRIES || explain_out_of_time(s->e);
+	return s->tries >= MOST_TRIES || explain_past_deadline(s->e) ||
+	       (s->tries >= FEW_TRIES && explain_out_of_time(s->e));
 }
 
 /* Appends what the thread did in the failing order up to this event, unless it is there. */
 static void append(const struct serial *s, struct sched_order *o, bool *there, size_t upto)
 {
-	uint32_t t = s->failing->refs[upto].thread;
+	size_t n = 0;
 
-	for (size_t i = 0; i <= upto; i++) {
-		if (s->failing->refs[i].thread != t || there[i])
-			continue;
-		there[i] = true;
-		o->refs[o->n++] = s->failing->refs[i];
+	/* A thread's events are there from its first on: back to the last that is. */
+	for (size_t i = upto + 1; i && !there[i - 1]; i = s->previous[i - 1])
+		n++;
+	o->n += n;
+	for (size_t i = upto + 1, k = o->n; n; n--, i = s->previous[i - 1]) {
+		there[i - 1] = true;
+		o->refs[--k] = s->failing->refs[i - 1];
 	}
+}
+
+/* So that nothing below looks through the whole order for one event. */
+static void index_order(struct serial *s)
+{
+	const struct sched_order *f = s->failing;
+	size_t *last = xcalloc(s->e->extracted->trace->nthreads + 1, sizeof *last);
+	size_t *next;
+
+	s->previous = xcalloc(f->n + 1, sizeof *s->previous);
+	s->at_point = xcalloc(f->n + 1, sizeof *s->at_point);
+	s->first = xcalloc(s->npoints + 2, sizeof *s->first);
+	for (size_t i = 0; i < f->n; i++) {
+		s->previous[i] = last[f->refs[i].thread];
+		last[f->refs[i].thread] = i + 1;
+		s->first[s->of[i] + 1]++;
+	}
+	for (size_t p = 1; p < s->npoints + 2; p++)
+		s->first[p] += s->first[p - 1];
+	next = xcalloc(s->npoints + 2, sizeof *next);
+	memcpy(next, s->first, (s->npoints + 2) * sizeof *next);
+	for (size_t i = 0; i < f->n; i++)
+		s->at_point[next[s->of[i]]++] = i;
+	free(next);
+	free(last);
 }
 
 /* The order as executed: kept as it was before `from`, then what came by. */
@@ -57,9 +90,8 @@ static void take(struct serial *s, size_t from, const struct mach_outcome *out)
 		append(s, &s->best, there, i);
 	s->kept = s->best.n;
 	for (size_t k = 0; k < out->nnoted; k++)
-		for (size_t i = 0; i < s->failing->n; i++)
-			if (s->of[i] == out->noted[k] + 1)
-				append(s, &s->best, there, i);
+		for (size_t p = out->noted[k] + 1, i = s->first[p]; i < s->first[p + 1]; i++)
+			append(s, &s->best, there, s->at_point[i]);
 	free(there);
 	free(s->why);
 	s->why = xstrdup(out->why);
@@ -131,13 +163,42 @@ static const struct sym_event *event_at(const struct serial *s, struct sched_ref
 	return &s->e->extracted->trace->threads[r.thread].events[r.index];
 }
 
-static size_t place_in(const struct sched_order *o, struct sched_ref r)
+/* Where each event stands in an order, by thread and index; not in it: SIZE_MAX. */
+struct places {
+	size_t **of;
+	uint32_t nthreads;
+};
+
+static struct places places_in(const struct sym_trace *t, const struct sched_order *o)
 {
+	struct places p = { xcalloc(t->nthreads + 1, sizeof *p.of), t->nthreads };
+
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		p.of[i] = xmalloc((t->threads[i].nevents + 1) * sizeof **p.of);
+		memset(p.of[i], 0xff, (t->threads[i].nevents + 1) * sizeof **p.of);
+	}
 	for (size_t i = 0; i < o->n; i++)
-		if (o->refs[i].thread == r.thread && o->refs[i].index == r.index)
-			return i;
-	return SIZE_MAX;
+		p.of[o->refs[i].thread][o->refs[i].index] = i;
+	return p;
 }
+
+static void places_free(struct places *p)
+{
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		free(p->of[i]);
+	free(p->of);
+}
+
+static size_t place_in(const struct places *p, struct sched_ref r)
+{
+	return p->of[r.thread][r.index];
+}
+
+/* What is turned round is looked for with both orders at hand. */
+struct turning {
+	const struct serial *s;
+	struct places failing, best;
+};
 
 static bool is_access(const struct sym_event *e)
 {
@@ -167,15 +228,19 @@ static bool touch_each_other(const struct serial *s, const struct sched_edge *ed
 }
 
 /* What came before y in the failing order and does not come before it, at `at`, in this one. */
-static bool overtakes(const struct serial *s, const struct sched_edge *edge, int own, size_t at,
+static bool overtakes(const struct turning *x, const struct sched_edge *edge, int own, size_t at,
 		      struct sched_edge *pair)
 {
+	const struct serial *s = x->s;
 	struct sched_ref y = s->best.refs[at];
 
-	for (size_t i = place_in(s->failing, y); i-- > 0;) {
+	/* What is about something else overtakes nothing: no need to look. */
+	if (!same_target(event_at(s, y), event_at(s, edge->before)))
+		return false;
+	for (size_t i = place_in(&x->failing, y); i-- > 0;) {
 		struct sched_ref z = s->failing->refs[i];
 
-		if (!touch_each_other(s, edge, own, z, y) || place_in(&s->best, z) < at)
+		if (!touch_each_other(s, edge, own, z, y) || place_in(&x->best, z) < at)
 			continue;
 		*pair = (struct sched_edge){ .before = z, .after = y };
 		return true;
@@ -183,17 +248,18 @@ static bool overtakes(const struct serial *s, const struct sched_edge *edge, int
 	return false;
 }
 
-static bool first_pair(const struct serial *s, int own, struct sched_edge *pair, size_t *end)
+static bool first_pair(const struct turning *x, int own, struct sched_edge *pair, size_t *end)
 {
+	const struct serial *s = x->s;
 	const struct sched_answer *a = s->e->answer;
 
 	for (size_t at = s->kept; at < s->best.n; at++)
 		for (size_t i = 0; i < a->ncause; i++) {
 			if (!same_target(event_at(s, a->cause[i].before),
 					 event_at(s, a->cause[i].after)) ||
-			    !overtakes(s, &a->cause[i], own, at, pair))
+			    !overtakes(x, &a->cause[i], own, at, pair))
 				continue;
-			size_t other = place_in(&s->best, pair->before);
+			size_t other = place_in(&x->best, pair->before);
 
 			*end = other == SIZE_MAX ? at + 1 : other + 1;
 			return true;
@@ -208,12 +274,16 @@ static bool first_pair(const struct serial *s, int own, struct sched_edge *pair,
 static struct sched_edge turned_pair(const struct serial *s, size_t *end)
 {
 	const struct sched_answer *a = s->e->answer;
+	const struct sym_trace *t = s->e->extracted->trace;
+	struct turning x = { s, places_in(t, s->failing), places_in(t, &s->best) };
 	struct sched_edge pair = { 0 };
 
 	*end = s->best.n;
-	if (first_pair(s, 2, &pair, end) || first_pair(s, 1, &pair, end))
-		return pair;
-	return a->ncause ? a->cause[0] : pair;
+	if (!first_pair(&x, 2, &pair, end) && !first_pair(&x, 1, &pair, end) && a->ncause)
+		pair = a->cause[0];
+	places_free(&x.failing);
+	places_free(&x.best);
+	return pair;
 }
 
 static void make_first(struct serial *s)
@@ -256,11 +326,15 @@ err_t explain_serial(struct explanation *e)
 	for (size_t i = 0; i < failing->n; i++)
 		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread)
 			s.switches[s.nswitches++] = i;
+	index_order(&s);
 	bad = search(&s);
 	if (s.best.n)
 		make_first(&s);
 	free(s.points);
 	free(s.of);
+	free(s.previous);
+	free(s.at_point);
+	free(s.first);
 	free(s.switches);
 	free(s.best.refs);
 	free(s.why);
