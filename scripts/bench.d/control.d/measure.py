@@ -115,7 +115,7 @@ def race(name):
 
 
 def explained(traces):
-    """The first of three failing runs with both schedules, else with one; and what was said last."""
+    """The first of three failing runs that can be explained, and None; or the first one and why not."""
     best, why, until = traces[0], "no reason given", time.monotonic() + EXPLAIN
     for trace in traces[:3]:
         patience = until - time.monotonic()
@@ -127,16 +127,13 @@ def explained(traces):
             why = (done.stderr.strip().splitlines() or [why])[-1]
         except subprocess.TimeoutExpired:
             why = f"explain took longer than {EXPLAIN:.0f} s"
-        if glob.glob(glob.escape(trace) + "/alternate*.schedule"):
-            return trace, why
-        if os.path.exists(trace + "/failing.schedule"):
-            best = trace
+        else:
+            if done.returncode == 0:
+                return trace, None
     return best, why
 
 
 def enforce(trace, argv, alternate):
-    if not glob.glob(f"{glob.escape(trace)}/{'alternate' if alternate else 'failing'}*.schedule"):
-        return None
     command = [CSCHED, "replay", "--native", "--json", "-n", str(ENFORCE), "--limit", "20", "--time", str(ORDER)]
     command += (["--alternate"] if alternate else []) + [trace, "--"] + argv
     try:
@@ -168,10 +165,10 @@ def enforcing(argv, traces):
     if not traces:
         return {"why": "no failing run to enforce"}
     trace, why = explained(traces)
-    if not os.path.exists(trace + "/failing.schedule"):
-        return {"why": "no schedule: " + why}
+    if why:
+        return {"why": "not explained: " + why}
     failing = enforce(trace, argv, False)
     if not failing or not failing["runs"]:
-        return {"why": "enforcing took too long"}
+        return {"why": "no schedule, or enforcing took too long"}
     cost = failing["seconds"] / failing["runs"] / seconds_of(argv)
     return {"failing": failing, "alternate": enforce(trace, argv, True), "cost": round(cost, 1)}
