@@ -94,6 +94,8 @@ char *explain_misuse(const struct explanation *e);
  * unless there is one whose orders were executed.
  */
 err_t explain_solve_later(struct explanation *e, const struct explain_options *o);
+/* The last read of the failing thread that its failure depends on. */
+bool explain_decisive_read(const struct sym_trace *t, struct sched_ref *out);
 /* A thread other than the failing one that had not ended, or NULL. */
 const struct sym_thread *explain_unended(const struct sym_trace *t);
 void explain_assume_computed(struct explanation *e); /* says so in the trace's assumptions */

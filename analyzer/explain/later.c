@@ -63,12 +63,31 @@ static void put_back(struct explanation *e, struct before *b)
 	e->alternate_why = b->alternate_why;
 }
 
+/* Some pair of the root cause is about an event that was still to come. */
+static bool blames_computed(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	for (size_t i = 0; i < 2 * a->ncause; i++) {
+		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
+
+		if (e->extracted->computed[r.thread] != SYM_NONE &&
+		    r.index >= e->extracted->computed[r.thread])
+			return true;
+	}
+	return false;
+}
+
 static err_t solve_onward(struct explanation *e, const struct explain_options *o)
 {
 	TRY(explain_extract(e, o));
 	TRY(explain_solve_window(e, o));
 	TRY(explain_validate_failing(e));
-	return explain_validate_alternates(e);
+	TRY(explain_validate_alternates(e));
+	/* The write that was missing may be the first of several. */
+	bool half = e->answer->ncause && blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
+		    !e->alternate_proof.by[REPORT_MACHINE].agreed;
+	return half ? explain_serial(e) : NULL;
 }
 
 void explain_assume_computed(struct explanation *e)
@@ -90,21 +109,6 @@ void explain_assume_computed(struct explanation *e)
 	}
 }
 
-/* Some pair of the root cause is about an event that was still to come. */
-static bool blames_computed(const struct explanation *e)
-{
-	const struct sched_answer *a = e->answer;
-
-	for (size_t i = 0; i < 2 * a->ncause; i++) {
-		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
-
-		if (e->extracted->computed[r.thread] != SYM_NONE &&
-		    r.index >= e->extracted->computed[r.thread])
-			return true;
-	}
-	return false;
-}
-
 /*
  * The record alone had an answer. When the other thread was in the middle of something (one of
  * two fields written) that answer is half of the truth: the other half was still to come.
@@ -115,14 +119,20 @@ static bool tells_more(const struct explanation *e, const struct before *b)
 	       !e->alternate_proof.by[REPORT_MACHINE].fails_later;
 }
 
-err_t explain_solve_later(struct explanation *e, const struct explain_options *o)
+/* One thread fails by itself, and another one had still something to do. */
+static bool may_come_later(const struct explanation *e)
 {
 	const struct sym_trace *t = e->extracted->trace;
 	bool alone = t->failure.kind != SYM_FAIL_DEADLOCK && t->failure.kind != SYM_FAIL_HANG;
 
+	return alone && t->failure.thread < t->nthreads && explain_unended(t);
+}
+
+err_t explain_solve_later(struct explanation *e, const struct explain_options *o)
+{
 	bool had = e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
 
-	if (!e->answer->found || !alone || t->failure.thread >= t->nthreads || !explain_unended(t) ||
+	if (!e->answer->found || !may_come_later(e) ||
 	    (had && e->followed.insns > MOST_INSNS_TWICE))
 		return NULL;
 	struct before b = put_aside(e);
@@ -154,7 +164,7 @@ static void is_it(void *arg, uint64_t symbol)
 }
 
 /* The last read of the failing thread that its failure depends on. */
-static bool decisive_read(const struct sym_trace *t, struct sched_ref *out)
+bool explain_decisive_read(const struct sym_trace *t, struct sched_ref *out)
 {
 	const struct sym_failure *f = &t->failure;
 
@@ -207,5 +217,5 @@ bool explain_waiting_helps(struct explanation *e, struct sched_ref *at)
 		if (passes_waiting_at(e, *at))
 			return true;
 	}
-	return decisive_read(t, at) && passes_waiting_at(e, *at);
+	return explain_decisive_read(t, at) && passes_waiting_at(e, *at);
 }

@@ -354,7 +354,7 @@ static struct part late_part(const struct sym_trace *t, const struct sched_alter
 static struct part part_of(const struct sym_trace *t, const struct sched_alternate *x,
 			   unsigned form)
 {
-	if (form)
+	if (form || x->inverted.before.index == SYM_NONE)
 		return (struct part){ &x->order, exact_part(x), { 0, SYM_NONE }, { 0, SYM_NONE } };
 	return late_part(t, x);
 }

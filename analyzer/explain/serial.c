@@ -30,6 +30,7 @@ struct serial {
 	unsigned tries;
 	struct sched_order best; /* n 0: none yet */
 	size_t kept;             /* so many of its events are as in the failing order */
+	bool fails_later;        /* best avoids this failure and comes to another */
 	char *why;
 };
 
@@ -97,6 +98,11 @@ static void take(struct serial *s, size_t from, const struct mach_outcome *out)
 	s->why = xstrdup(out->why);
 }
 
+static bool is_confirmed(const struct explanation *e)
+{
+	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+}
+
 /* Threads go freely from the switch on: does that hold? */
 static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 {
@@ -117,9 +123,13 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 
 	s->tries++;
 	s->e->ordered_insns += out.insns;
-	*yes = !bad && o.loose && out.kind == MACH_OUT_PASSED && !out.fails_later;
-	if (*yes)
+	bool passed = !bad && o.loose && out.kind == MACH_OUT_PASSED;
+	*yes = passed && !out.fails_later;
+	/* One that comes to another failure is better than none. */
+	if (*yes || (passed && !s->best.n && !is_confirmed(s->e))) {
 		take(s, from, &out);
+		s->fails_later = out.fails_later;
+	}
 	mach_outcome_free(&out);
 	return bad;
 }
@@ -268,7 +278,8 @@ static bool first_pair(const struct turning *x, int own, struct sched_edge *pair
 }
 
 /*
- * The first pair about the root cause that this order turns round; *end: where both are behind.
+ * The first pair about the root cause that this order turns round; *end: where both are behind. Index
+ * SYM_NONE: no root cause was found, so there is no such pair.
  * What follows is each thread going on: it differs in many ways that tell nothing.
  */
 static struct sched_edge turned_pair(const struct serial *s, size_t *end)
@@ -276,7 +287,7 @@ static struct sched_edge turned_pair(const struct serial *s, size_t *end)
 	const struct sched_answer *a = s->e->answer;
 	const struct sym_trace *t = s->e->extracted->trace;
 	struct turning x = { s, places_in(t, s->failing), places_in(t, &s->best) };
-	struct sched_edge pair = { 0 };
+	struct sched_edge pair = { { 0, SYM_NONE }, { 0, SYM_NONE } };
 
 	*end = s->best.n;
 	if (!first_pair(&x, 2, &pair, end) && !first_pair(&x, 1, &pair, end) && a->ncause)
@@ -311,7 +322,8 @@ static void make_first(struct serial *s)
 	free(s->e->alternate_why);
 	s->e->alternate_why = s->why;
 	s->why = NULL;
-	*proof = (struct report_proof){ .runs = 1, .agreed = 1, .why = s->e->alternate_why };
+	*proof = (struct report_proof){ .runs = 1, .agreed = 1, .why = s->e->alternate_why,
+					.fails_later = s->fails_later };
 }
 
 err_t explain_serial(struct explanation *e)
@@ -320,11 +332,16 @@ err_t explain_serial(struct explanation *e)
 	struct serial s = { .e = e, .failing = failing,
 			    .of = xcalloc(failing->n + 1, sizeof *s.of),
 			    .switches = xcalloc(failing->n + 1, sizeof *s.switches) };
+	struct sched_ref look;
 	err_t bad;
 
 	s.points = explain_points(e->extracted, failing, &s.npoints, s.of);
+	/* A thread that fails in the middle of a long run of its own: the others might have come
+	 * before it looked at what it failed by. */
+	bool looks = explain_decisive_read(e->extracted->trace, &look);
 	for (size_t i = 0; i < failing->n; i++)
-		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread)
+		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread ||
+		    (looks && failing->refs[i].thread == look.thread && failing->refs[i].index == look.index))
 			s.switches[s.nswitches++] = i;
 	index_order(&s);
 	bad = search(&s);

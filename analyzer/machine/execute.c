@@ -23,6 +23,7 @@
 
 #define LONGEST 200000000ull   /* instructions of one execution */
 #define FREE_TURN 20000u
+#define PATIENCE 2000000ull   /* instructions until it is asked who spins */
 #define NUDGE 3000u            /* instructions a thread may take to release something */
 #define NUDGE_STEP 20u
 
@@ -350,11 +351,14 @@ static void run_on(struct mach_run *r, struct execution *x)
 			if (!x->done)
 				exec_fate_passed(r, x);
 			exec_aftermath(r, x);
-			moved |= !whole || !runnable(t);
-			if (whole && runnable(t) && !exec_spins(r, x, t)) {
+			/* In small turns it takes long until there is reason to ask. */
+			if ((!whole && r->time - x->began < PATIENCE) || !runnable(t) ||
+			    !exec_spins(r, x, t))
 				moved = true;
+			else
+				continue;
+			if (whole && runnable(t))
 				break; /* as far as it can */
-			}
 		}
 		if (!any && !x->done && !somebody_times_out(r, x))
 			exec_stuck(r, x);

@@ -96,7 +96,8 @@ static bool lengthen_alternate(const struct longer *l, const struct sched_altern
 			       struct sched_alternate *out)
 {
 	*out = *a;
-	out->inverted = shifted_edge(l, a->inverted);
+	if (a->inverted.before.index != SYM_NONE)
+		out->inverted = shifted_edge(l, a->inverted);
 	out->left = a->path_differs ? shifted_cond(l, a->left) : a->left;
 	return lengthen_order(l, &a->order, a->path_differs || a->executed, &out->order);
 }

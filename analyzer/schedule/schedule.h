@@ -45,7 +45,7 @@ struct sched_edge {
 
 struct sched_alternate {
 	struct sched_order order;
-	struct sched_edge inverted; /* the pair of the root cause it turns round */
+	struct sched_edge inverted; /* the pair of the root cause it turns round; index SYM_NONE: none is known */
 	bool single;                /* only that pair was turned (paper's nearest) */
 	bool path_differs;          /* a branch after the pair goes elsewhere: conditions
 				     * behind it were dropped, events up to it are exact */
