@@ -46,6 +46,8 @@ struct explanation {
 	VEC(char *) texts;            /* of gaps */
 };
 
+/* Seconds of the processor's that were used so far. */
+double explain_computed(void);
 void explain_options_init(struct explain_options *o);
 
 /* Opens a trace with its images and machine, and follows it to its end. */

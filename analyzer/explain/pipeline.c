@@ -25,7 +25,7 @@ static double now(void)
 }
 
 /* Of this process: what other programs do on the machine changes no answer. */
-static double computed(void)
+double explain_computed(void)
 {
 	struct timespec t;
 
@@ -96,7 +96,7 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 	}
 	phase_done(e, "machine", since);
 	if (o->timeout <= 0 && o->computing > 0)
-		e->computed_end = computed() + o->computing;
+		e->computed_end = explain_computed() + o->computing;
 	*out = e;
 	return NULL;
 }
@@ -104,7 +104,7 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 /* The limit that nobody asked for leaves at least the first window's answer. */
 static bool computed_enough(const struct explanation *e)
 {
-	return e->computed_end > 0 && e->answer && computed() >= e->computed_end;
+	return e->computed_end > 0 && e->answer && explain_computed() >= e->computed_end;
 }
 
 bool explain_past_deadline(const struct explanation *e)
@@ -159,7 +159,7 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 {
 	const struct extraction *x = arg;
 
-	return (x->e->computed_end > 0 && computed() >= x->e->computed_end) ||
+	return (x->e->computed_end > 0 && explain_computed() >= x->e->computed_end) ||
 	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
@@ -272,7 +272,7 @@ static void note_gaps(struct explanation *e)
 		explain_gap(e, "alternate", "nothing avoids the failure among the last shared events "
 			    "that were looked at; --window looks at more");
 	}
-	if (e->computed_end > 0 && computed() >= e->computed_end) {
+	if (e->computed_end > 0 && explain_computed() >= e->computed_end) {
 		char *why = xasprintf("stopped after %d seconds of computing: what is shown is what was "
 				      "known by then; --timeout=SECONDS gives it more", COMPUTING);
 
