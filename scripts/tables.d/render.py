@@ -1,6 +1,7 @@
 """The tables as Markdown, readable on a terminal too: two lines per program, theirs and ours."""
 import measure as m
 import paper
+from markdown import table
 
 NONE = "-"
 
@@ -29,16 +30,6 @@ def size(n):
 
 def fewer(part, whole):
     return "" if not whole or part is None else f" (-{100 * (whole - part) // whole}%)"
-
-
-def table(head, lines):
-    """Columns padded so that the source reads as well as the rendering."""
-    cells = [head] + lines
-    width = [max(len(str(line[i])) for line in cells) for i in range(len(head))]
-
-    def row(line):
-        return "| " + " | ".join(str(c).ljust(w) for c, w in zip(line, width)) + " |"
-    return "\n".join([row(head), "| " + " | ".join("-" * w for w in width) + " |"] + [row(l) for l in lines])
 
 
 def label(row):

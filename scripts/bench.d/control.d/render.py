@@ -1,16 +1,9 @@
 """The results as Markdown, and their place in BENCHMARKS.md."""
 import os
 
+from markdown import table
+
 MARK = "<!-- from here on: scripts/bench control -->"
-
-
-def table(head, lines):
-    cells = [head] + lines
-    width = [max(len(str(line[i])) for line in cells) for i in range(len(head))]
-
-    def row(line):
-        return "| " + " | ".join(str(c).ljust(w) for c, w in zip(line, width)) + " |"
-    return "\n".join([row(head), "| " + " | ".join("-" * w for w in width) + " |"] + [row(l) for l in lines])
 
 
 def cell(c):
