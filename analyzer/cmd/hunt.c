@@ -2,15 +2,19 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/explain/explain.h"
 #include "analyzer/hunt/hunt.h"
+#include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/place.h"
 #include "analyzer/hunt/plan.h"
 #include "analyzer/launch.h"
 
 #include "common/json.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,13 +189,15 @@ static uint64_t seed_of(const struct options *o)
  */
 static bool can_be_followed(const char *trace)
 {
-	pid_t pid = fork();
+	pid_t pid = fork(), ended;
 	int status;
 
 	if (!pid) {
 		struct explain_options x;
 		struct explanation *e = NULL;
 
+		interrupt_release();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		explain_options_init(&x);
 		x.timeout = FOLLOW_SECONDS;
 		if (explain_follow(trace, &x, &e))
@@ -200,8 +206,11 @@ static bool can_be_followed(const char *trace)
 		_exit(m->end == MACH_END_STOPPED ||
 		      (m->failure_reached && m->same_thread && m->same_pc && m->same_kind) ? 0 : 1);
 	}
+	while (pid > 0 && (ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+		if (interrupt_pending())
+			kill(pid, SIGKILL);
 	/* What could not be tried is not refused. */
-	return pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || !WEXITSTATUS(status);
+	return pid < 0 || ended != pid || !WIFEXITED(status) || !WEXITSTATUS(status);
 }
 
 static int explain(const char *trace)
@@ -237,6 +246,7 @@ static int hunt(struct options *o, char **argv)
 	if (!e)
 		e = hunt_run(&h, &r);
 	free(shim);
+	bool ended = r.interrupted && interrupt_pending() != SIGINT;
 	if (e) {
 		hunt_result_free(&r);
 		return cmd_fail("hunt", e);
@@ -246,6 +256,11 @@ static int hunt(struct options *o, char **argv)
 	else
 		print_text(o, &r, argv);
 	int status = r.trace ? 0 : ERR_NOANSWER;
+	/* ^C ends the hunting; anything else ends us. */
+	if (ended) {
+		fflush(stdout);
+		raise(interrupt_pending());
+	}
 	if (r.trace && !o->no_explain && !o->common.json)
 		status = explain(r.trace);
 	hunt_result_free(&r);

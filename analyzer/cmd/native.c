@@ -2,18 +2,17 @@
 
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/follow.h"
+#include "analyzer/cmd/native_gdb.h"
 #include "analyzer/hunt/files.h"
+#include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/native.h"
 #include "analyzer/hunt/schedule.h"
 #include "analyzer/launch.h"
 #include "common/json.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEFAULT_LIMIT 60.0
@@ -55,18 +54,24 @@ static err_t make_schedule(struct explanation *e, bool alternate, unsigned way, 
 	return bad;
 }
 
-/* Not explained yet (or packed): explain it now, into temporary files. */
-static err_t make_schedules(const struct native_request *r, struct files *out)
+/* Not explained yet (or packed): explain it now. */
+static err_t explain_now(const char *trace, struct explanation **out)
 {
 	struct explain_options x;
-	struct explanation *e;
 
-	out->temporary = true;
 	explain_options_init(&x);
 	x.whole = true;
-	TRY(follow_to_end(r->trace, &x, &e));
-	err_t bad = explain_solve(e, &x);
+	TRY(follow_to_end(trace, &x, out));
+	err_t bad = explain_solve(*out, &x);
 	follow_quiet();
+	return bad;
+}
+
+static err_t make_schedules(const struct native_request *r, struct explanation *e, struct files *out)
+{
+	err_t bad = NULL;
+
+	out->temporary = true;
 	for (unsigned way = 0; !bad && way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++) {
 		bad = make_schedule(e, r->alternate, way, out);
 		/* Later ways may exist all the same. */
@@ -75,7 +80,6 @@ static err_t make_schedules(const struct native_request *r, struct files *out)
 			bad = NULL;
 		}
 	}
-	explanation_free(e);
 	if (out->v.n) {
 		err_free(bad);
 		bad = NULL;
@@ -304,101 +308,6 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 	return e;
 }
 
-/* ---- under gdb ---- */
-
-/*
- * The shim tells of the failure in shim_failure(kind, thread, fault, regs, ...), and regs
- * is the program's own registers: with them in place gdb shows the program's
- * stack, because return addresses are never changed. A SIGSEGV before that is
- * the translator's.
- */
-static void gdb_registers(struct strbuf *script)
-{
-	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
-					     "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
-
-	strbuf_str(script, "set $csched = (unsigned long *)regs\n");
-	/* What the program reports by a call is known by that call's return address. */
-	strbuf_fmt(script, "set $csched_back = kind == %d || kind == %d\n", TRC_FAIL_ASSERT, TRC_FAIL_USER);
-	/* rsp moves the frame gdb looks at: everything is fetched first. */
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		strbuf_fmt(script, "set $csched_%s = $csched[%zu]\n", names[i], i);
-	strbuf_str(script, "set $csched_rip = $csched_rip - $csched_back\n");
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		strbuf_fmt(script, "set $%s = $csched_%s\n", names[i], names[i]);
-}
-
-static err_t write_script(const char *path, const char *dir, const char *shim, const char *schedule,
-			  const struct trc *t)
-{
-	struct strbuf options = { 0 }, script = { 0 };
-	char *preload = launch_preload(shim);
-	FILE *f = fopen(path, "we");
-
-	native_failure_options(t, &options);
-	launch_options_given(&options);
-	launch_option(&options, "schedule", schedule);
-	launch_option(&options, "deadlock", "abort");
-	launch_option(&options, "quiet", "1");
-	launch_option(&options, "dir", dir);
-	strbuf_fmt(&script, "set startup-with-shell off\nset confirm off\n"
-			    "set environment CSCHED_OPTIONS %s\nset environment LD_PRELOAD %s\n"
-			    "handle SIGSEGV nostop noprint pass\n"
-			    "set breakpoint pending on\nbreak shim_failure\nrun\n", options.s, preload);
-	gdb_registers(&script);
-	strbuf_str(&script, "echo csched: the failure, in the program's own registers\\n\nbacktrace\n");
-	bool good = f && fputs(script.s, f) >= 0;
-	if (f && fclose(f))
-		good = false;
-	strbuf_free(&options);
-	strbuf_free(&script);
-	free(preload);
-	return good ? NULL : err_errno("%s", path);
-}
-
-static err_t wait_for_gdb(pid_t pid, int *status)
-{
-	int ended = 0;
-
-	/* ^C is gdb's. */
-	signal(SIGINT, SIG_IGN);
-	while (waitpid(pid, &ended, 0) < 0)
-		if (errno != EINTR)
-			return err_errno("gdb");
-	if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127)
-		return err_new(ERR_NOANSWER, "gdb could not be started; is it installed?");
-	*status = 0;
-	return NULL;
-}
-
-static err_t under_gdb(const struct native_request *q, const char *shim, const char *schedule,
-		       const struct trc *t, int *status)
-{
-	char dir[4096];
-	VEC(char *) argv = { 0 };
-
-	TRY(files_make_work("csched-gdb", dir, sizeof dir));
-	char *script = xasprintf("%s/script", dir);
-	err_t e = write_script(script, dir, shim, schedule, t);
-	char *fixed[] = { (char *)"gdb", (char *)"-q", (char *)"-x", script, (char *)"--args" };
-	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-		vec_push(&argv, fixed[i]);
-	for (char **a = q->argv; *a; a++)
-		vec_push(&argv, *a);
-	vec_push(&argv, NULL);
-	pid_t pid = e ? -1 : fork();
-	if (!pid) {
-		execvp("gdb", argv.v);
-		_exit(127);
-	}
-	if (!e)
-		e = pid < 0 ? err_errno("fork") : wait_for_gdb(pid, status);
-	vec_free(&argv);
-	free(script);
-	files_remove_tree(dir);
-	return e;
-}
-
 /* ---- another build ---- */
 
 /* The schedule for this build of the program, in a new file. */
@@ -452,7 +361,7 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 		e = remap(a, program, &mapped);
 	const char *use = mapped ? mapped : absolute ? absolute : file;
 	if (!e && !runs)
-		e = under_gdb(a->q, shim, use, t, status);
+		e = native_gdb(a->q->argv, shim, use, t);
 	else if (!e && !(e = enforce(a, shim, use, t, runs)))
 		*status = status_of(a);
 	if (mapped)
@@ -486,7 +395,7 @@ static err_t choose_way(const struct native_request *q, const struct trc *t, con
 	int best = 0, good = 0;
 
 	*way = 0;
-	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2; i++) {
+	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending(); i++) {
 		TRY(try_way(q, t, f->v.v[i], &good));
 		if (good > best) {
 			best = good;
@@ -506,9 +415,10 @@ static err_t run_it(const struct native_request *q, const struct trc *t, const s
 	TRY(choose_way(q, t, f, &way));
 	a.way = (uint32_t)way + 1;
 	err_t e = with_schedule(&a, t, f->v.v[way], runs, status);
-	if (!e && runs && q->json)
+	/* Interrupted: what is known is said all the same. */
+	if (!e && a.r.runs && q->json)
 		print_json(&a);
-	else if (!e && runs)
+	else if (!e && a.r.runs)
 		print_text(&a);
 	answer_free(&a);
 	return e;
@@ -516,6 +426,7 @@ static err_t run_it(const struct native_request *q, const struct trc *t, const s
 
 static err_t replay(const struct native_request *q, int *status)
 {
+	struct explanation *x = NULL;
 	struct files files = { 0 };
 	struct trc *t = NULL;
 
@@ -527,12 +438,19 @@ static err_t replay(const struct native_request *q, int *status)
 	if (!e)
 		kept_schedules(q, &files);
 	if (!e && !files.v.n)
-		e = make_schedules(q, &files);
+		e = explain_now(q->trace, &x);
+	interrupt_catch();
+	if (!e && x)
+		e = make_schedules(q, x, &files);
 	if (!e)
 		e = run_it(q, t, &files, status);
 	free_files(&files);
+	if (x)
+		explanation_free(x);
 	if (t)
 		trc_close(t);
+	fflush(stdout);
+	interrupt_obey();
 	return e;
 }
 

@@ -89,6 +89,23 @@ static unsigned end_leftovers(pid_t session)
 	return found;
 }
 
+static void end_session(pid_t session)
+{
+	/* The children of what was killed come to us in turn. */
+	for (int round = 0; round < 8 && end_leftovers(session); round++)
+		;
+}
+
+void child_adopt_orphans(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void child_end_orphans(void)
+{
+	end_session(-1);
+}
+
 /* ---- one run ---- */
 
 static void redirect(const char *path, int flags, int to)
@@ -122,8 +139,7 @@ err_t child_start(struct child *c, const struct child_spec *spec, double limit)
 {
 	int report[2], why = 0;
 
-	/* Orphans of the run come to us instead of init: they can be ended. */
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	child_adopt_orphans();
 	if (pipe2(report, O_CLOEXEC))
 		return err_errno("pipe");
 	pid_t pid = fork();
@@ -198,9 +214,7 @@ int child_finish(struct child *c)
 	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	note_running(c->pid, 0);
-	/* The children of what was killed come to us in turn. */
-	for (int round = 0; round < 8 && end_leftovers(c->pid); round++)
-		;
+	end_session(c->pid);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->pid = 0;

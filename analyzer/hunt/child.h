@@ -32,6 +32,11 @@ err_t child_start(struct child *c, const struct child_spec *spec, double limit);
 /* Waits until one of n children ends or passes its limit, or seconds pass. Index, or -1. */
 int child_wait_any(struct child *c, size_t n, double seconds);
 
+/* Orphans of whatever we start come to us instead of init: they can be ended. */
+void child_adopt_orphans(void);
+/* Ends those that came. */
+void child_end_orphans(void);
+
 /* Collects child c (ending it first if it still runs) and everything in its session. */
 int child_finish(struct child *c);
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
+#include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/plan.h"
 #include "analyzer/image/image.h"
 #include "analyzer/launch.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,14 +49,6 @@ struct hunt {
 	double begin, shown;
 	uint64_t undisturbed, undisturbed_failed;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
 
 static err_t make_work(struct hunt *h)
 {
@@ -360,7 +352,7 @@ static bool budget_left(const struct hunt *h)
 {
 	const struct hunt_options *o = h->o;
 
-	if (interrupted || is_settled(h))
+	if (interrupt_pending() || is_settled(h))
 		return false;
 	if (o->max_runs && h->started >= o->max_runs)
 		return false;
@@ -422,7 +414,7 @@ static err_t loop(struct hunt *h)
 	err_t e;
 
 	while (!(e = fill_jobs(h, &busy)) && busy) {
-		if (interrupted || is_settled(h))
+		if (interrupt_pending() || is_settled(h))
 			break;
 		int i = wait_job(h);
 		if (i >= 0 && (e = finish_job(h, &h->jobs[i])))
@@ -453,7 +445,7 @@ static void summarise(struct hunt *h)
 {
 	h->res->seconds = child_now() - h->begin;
 	h->res->always = h->undisturbed && h->undisturbed_failed == h->undisturbed;
-	h->res->interrupted = interrupted;
+	h->res->interrupted = interrupt_pending() != 0;
 	h->res->sites = h->plan.sites->nsites;
 	h->res->shared = h->plan.sites->nshared;
 	show_progress(h, true);
@@ -472,13 +464,13 @@ static uint64_t build_of(const char *program)
 err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 {
 	struct hunt *h = xcalloc(1, sizeof *h);
-	struct sigaction act = { .sa_handler = on_interrupt }, old;
 
 	*res = (struct hunt_result){ 0 };
 	h->o = o;
 	h->res = res;
 	h->plan.strategy = o->strategy;
 	h->plan.seed = o->seed;
+	interrupt_catch();
 	err_t e = make_work(h);
 	if (!e) {
 		char *path = o->sites ? xstrdup(o->sites) : xasprintf("%s/sites", h->work);
@@ -495,15 +487,14 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 	}
 	if (!e) {
 		prepare_jobs(h);
-		sigaction(SIGINT, &act, &old);
 		h->begin = child_now();
 		e = loop(h);
-		sigaction(SIGINT, &old, NULL);
 		summarise(h);
 	}
 	plan_free(&h->plan);
 	files_remove_tree(h->work);
 	free(h);
+	interrupt_release();
 	return e;
 }
 

@@ -2,6 +2,7 @@
 
 #include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
+#include "analyzer/hunt/interrupt.h"
 #include "analyzer/launch.h"
 #include "common/strbuf.h"
 #include "common/vec.h"
@@ -191,10 +192,14 @@ static err_t one_run(struct native *n)
 
 	TRY(start(n, &c));
 	pid_t pid = c.pid;
-	while (child_wait_any(&c, 1, 1.0) < 0)
+	while (child_wait_any(&c, 1, 1.0) < 0 && !interrupt_pending())
 		;
-	n->res->timeouts += c.timed_out;
+	bool counts = !interrupt_pending();
+	n->res->timeouts += c.timed_out && counts;
+	c.timed_out |= !counts;
 	child_finish(&c);
+	if (!counts)
+		return NULL;
 	n->res->runs++;
 	look_at_run(n, pid);
 	return NULL;
@@ -206,8 +211,9 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 	double begin = child_now();
 
 	*res = (struct native_result){ 0 };
+	interrupt_catch();
 	err_t e = prepare(&n);
-	for (uint32_t i = 0; i < o->runs && !e; i++) {
+	for (uint32_t i = 0; i < o->runs && !e && !interrupt_pending(); i++) {
 		e = one_run(&n);
 		if (o->progress && o->progress(o->progress_arg, i + 1, o->runs))
 			break;
@@ -218,6 +224,7 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 	}
 	res->seconds = child_now() - begin;
 	files_remove_tree(n.work);
+	interrupt_release();
 	return e;
 }
 
