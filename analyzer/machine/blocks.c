@@ -47,6 +47,73 @@ void mach_blocks_flush(struct mach *m)
 	native_flush(m);
 }
 
+/* ---- places to stop at ---- */
+
+/* The first that is not below pc. */
+static size_t pcs_from(const struct mach_pcs *p, uint64_t pc)
+{
+	size_t lo = 0, hi = p->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->v[mid] < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool mach_pcs_have(const struct mach_pcs *p, uint64_t pc)
+{
+	size_t i = pcs_from(p, pc);
+
+	return i < p->n && p->v[i] == pc;
+}
+
+void mach_set_items(struct mach *m, const uint64_t *pcs, size_t n)
+{
+	m->items = (struct mach_pcs){ pcs, n };
+}
+
+/* Would it be compiled in the same way with the breakpoints as they are now? */
+static bool is_still_right(const struct mach *m, const struct mach_block *b)
+{
+	const struct mach_op *last = &b->ops[b->nops - 1];
+	bool breaks = b->end == BLOCK_STOP && last->size == STOP_BREAK;
+	size_t i = pcs_from(&m->breaks, b->pc);
+
+	if (i < m->breaks.n && m->breaks.v[i] < b->end_pc)
+		return false;
+	/* Whatever else it stops for, a breakpoint comes first; but for the event. */
+	if (b->end != BLOCK_STOP || last->size == STOP_EVENT)
+		return true;
+	return breaks == mach_pcs_have(&m->breaks, b->end_pc);
+}
+
+/*
+ * Drops the blocks that other breakpoints would have made otherwise; their memory comes back
+ * with the next flush. An explanation executes dozens of orders whose breakpoints are few and
+ * mostly the same: compiling everything anew took longer than executing them.
+ */
+void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n)
+{
+	m->breaks = (struct mach_pcs){ pcs, n };
+	for (size_t i = 0; i < m->blocks_cap; i++)
+		for (struct mach_block **at = &m->blocks[i], *b; (b = *at);) {
+			if (b->variant == BLOCK_BREAK && !is_still_right(m, b)) {
+				b->variant = BLOCK_DEAD;
+				*at = b->next;
+				m->nblocks--;
+			} else {
+				at = &b->next;
+			}
+		}
+}
+
+/* ---- constants ---- */
+
 /* Constants lie in the frame like everything else; equal neighbours are shared. */
 uint32_t mach_const(struct mach *m, uint64_t lo, uint64_t hi)
 {

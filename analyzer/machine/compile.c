@@ -124,19 +124,10 @@ static bool stops_before(enum insn_class class)
 	       class == INSN_BAD;
 }
 
-static bool is_break(const struct mach *m, uint64_t pc)
+static bool is_break(const struct mach *m, enum block_variant variant, uint64_t pc)
 {
-	size_t lo = 0, hi = m->nbreak_pcs;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->break_pcs[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < m->nbreak_pcs && m->break_pcs[lo] == pc;
+	return (variant == BLOCK_BREAK && mach_pcs_have(&m->breaks, pc)) ||
+	       (variant == BLOCK_ITEM && mach_pcs_have(&m->items, pc));
 }
 
 /* Decodes up to max instructions; returns how many belong to the block. */
@@ -153,7 +144,7 @@ static unsigned scan(struct mach *m, uint64_t pc, const uint8_t *bytes, size_t n
 			*stop = STOP_EVENT;
 			return k;
 		}
-		if (variant == BLOCK_BREAK && is_break(m, pc + at)) {
+		if (is_break(m, variant, pc + at)) {
 			*stop = STOP_BREAK;
 			return k;
 		}

@@ -80,7 +80,15 @@ struct mach_late_put {
 enum block_variant {
 	BLOCK_WHOLE,
 	BLOCK_STEP,  /* a single instruction */
-	BLOCK_BREAK, /* stops at break_pcs */
+	BLOCK_ITEM,  /* stops at m->items, which never change */
+	BLOCK_BREAK, /* stops at m->breaks */
+	BLOCK_DEAD,  /* was made for other breakpoints: no link leads here any more */
+};
+
+/* Places to stop at; sorted. */
+struct mach_pcs {
+	const uint64_t *v;
+	size_t n;
 };
 
 enum mach_block_end {
@@ -102,7 +110,6 @@ struct mach_block {
 	uint8_t end;         /* enum mach_block_end */
 	bool call, ret;      /* BLOCK_DIRECT, BLOCK_INDIRECT: which */
 	uint8_t variant;     /* enum block_variant */
-	uint8_t gen;
 	uint32_t temps;      /* temporaries in use */
 	uint64_t insn_pc[MACH_MAX_INSNS + 1];
 	struct mach_late_put *late;
@@ -117,7 +124,7 @@ enum mach_stop {
 	STOP_SYSCALL,   /* rip is at the syscall instruction; it has no effect yet */
 	STOP_NONDET,    /* rip is at rdtsc, cpuid, ... */
 	STOP_EVENT,     /* rip is at the recorder's event primitive */
-	STOP_BREAK,     /* rip is one of break_pcs */
+	STOP_BREAK,     /* rip is one of the places to stop at */
 	STOP_FAULT,     /* rip is at an instruction that raises fault.signal */
 	STOP_UNDECODED, /* rip is at an instruction the machine does not know */
 	STOP_BRANCH,    /* the branch hook refused; rip is where the branch went */
@@ -153,9 +160,8 @@ struct mach {
 	uint64_t insn_limit; /* stop before exceeding it */
 	bool stop_asked;     /* set by hooks: ends the run at the next block */
 	uint64_t event_pc, event_end; /* 0: none; where to go on behind it */
-	bool breaking;       /* stop at break_pcs (sorted; flush when they change) */
-	const uint64_t *break_pcs;
-	size_t nbreak_pcs;
+	enum block_variant breaking; /* BLOCK_ITEM, BLOCK_BREAK: where to stop; BLOCK_WHOLE: nowhere */
+	struct mach_pcs items, breaks; /* set by mach_set_items(), mach_set_breaks() */
 	mach_branch_fn *branch;
 	void *branch_arg;
 	mach_access_fn *access; /* selects the slow interpreter when not NULL */
@@ -202,6 +208,10 @@ void mach_sync_registers(struct mach *m);
 /* ---- compile.c ---- */
 struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant);
 void mach_blocks_flush(struct mach *m);
+/* The places stay the caller's. Items are set before anything is executed. */
+void mach_set_items(struct mach *m, const uint64_t *pcs, size_t n);
+void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n);
+bool mach_pcs_have(const struct mach_pcs *p, uint64_t pc);
 uint32_t mach_const(struct mach *m, uint64_t lo, uint64_t hi);
 
 static inline void *mach_at(const struct mach *m, uint32_t offset)

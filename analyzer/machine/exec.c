@@ -346,7 +346,7 @@ static struct mach_block *block_at(struct mach *m, uint64_t pc, bool step)
 	__builtin_ia32_ldmxcsr(HOST_MXCSR);
 	if (m->flush_wanted || m->consts > MACH_FRAME_SIZE - (2u << 20))
 		mach_blocks_flush(m);
-	b = mach_block_get(m, pc, step ? BLOCK_STEP : m->breaking ? BLOCK_BREAK : BLOCK_WHOLE);
+	b = mach_block_get(m, pc, step ? BLOCK_STEP : m->breaking);
 	__builtin_ia32_ldmxcsr(guest);
 	return b;
 }

@@ -113,7 +113,7 @@ static enum mach_stop LOOP_NAME(struct mach *m)
 	enum mach_stop stop;
 	uint64_t next;
 	unsigned link;
-	const unsigned variant = m->breaking ? BLOCK_BREAK : BLOCK_WHOLE;
+	const unsigned variant = m->breaking;
 
 enter:
 	if (__builtin_expect(m->insns + b->ninsns > m->insn_limit, 0)) {

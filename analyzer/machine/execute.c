@@ -125,11 +125,11 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 
 		if (point && exec_reached(r, x, point))
 			break;
-		m->breaking = true;
+		m->breaking = BLOCK_BREAK;
 		m->insn_limit = exec_fate_limit(r, x, t->index, begin + n);
 		/* A breakpoint at rip stops at once: it was counted, so step over it. */
 		if (x->step[t->index]) {
-			m->breaking = false;
+			m->breaking = BLOCK_WHOLE;
 			m->insn_limit = before + 1;
 			x->step[t->index] = false;
 			exec_store_late(r, x, t->index);
@@ -168,7 +168,7 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 			break;
 		}
 	}
-	m->breaking = false;
+	m->breaking = BLOCK_WHOLE;
 }
 
 /* Stops before the thread's next point. */
@@ -388,9 +388,7 @@ static void set_breaks(struct mach_run *r, struct execution *x)
 		x->breaks[n++] = x->fate.place;
 	if (n)
 		qsort(x->breaks, n, sizeof *x->breaks, by_value);
-	r->m->break_pcs = x->breaks;
-	r->m->nbreak_pcs = n;
-	mach_blocks_flush(r->m); /* blocks made for other breakpoints */
+	mach_set_breaks(r->m, x->breaks, n);
 }
 
 /* In the committed order these threads were inside calls; futexes are emulated from here. */
@@ -423,9 +421,7 @@ void exec_new(struct mach_run *r, struct execution *x)
 
 void exec_free(struct mach_run *r, struct execution *x)
 {
-	r->m->break_pcs = NULL;
-	r->m->nbreak_pcs = 0;
-	mach_blocks_flush(r->m);
+	r->m->breaks = (struct mach_pcs){ 0 }; /* what was made for them may be right for the next */
 	free(x->points);
 	free(x->counts.v);
 	free(x->first_of);

@@ -44,6 +44,7 @@ void run_items_load(struct mach_run *r)
 		if (!n || r->item_pcs.v[n - 1] != r->item_pcs.v[i])
 			r->item_pcs.v[n++] = r->item_pcs.v[i];
 	r->item_pcs.n = n;
+	mach_set_items(r->m, r->item_pcs.v, n);
 }
 
 bool run_items_on(const struct mach_run *r)

@@ -74,7 +74,7 @@ void mem_restore(struct mem *m, const struct mem_image *image)
 	m->maps = image->maps;
 	tlb_clear_all(m);
 	if (image->code_epoch != m->code_epoch) {
-		m->code_epoch++;
+		m->code_epoch = image->code_epoch;
 		if (m->code_changed)
 			m->code_changed(m->code_arg, 0, UINT64_MAX);
 	}
@@ -229,7 +229,7 @@ static void code_touched(struct mem *m, uint64_t lo, uint64_t hi)
 	}
 	if (!any)
 		return;
-	m->code_epoch++;
+	m->code_epoch = ++m->code_epochs;
 	if (m->code_changed)
 		m->code_changed(m->code_arg, lo, hi);
 }

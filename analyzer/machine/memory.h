@@ -66,7 +66,8 @@ struct mem {
 	/* Called before bytes that may be translated code change. */
 	void (*code_changed)(void *arg, uint64_t lo, uint64_t hi);
 	void *code_arg;
-	uint64_t code_epoch;  /* counts such changes */
+	uint64_t code_epoch;  /* which code it is: a new number after each such change ... */
+	uint64_t code_epochs; /* ... the last that was given */
 	uint64_t *code_pages; /* open hash of pages with translated code */
 	size_t ncode, code_cap;
 	uint64_t fault;       /* address of the last refused access */

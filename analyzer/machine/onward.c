@@ -96,9 +96,7 @@ void run_onward(struct mach_run *r, uint64_t insns)
 		left[i] = f && f->thread == i ? 0 : insns;
 	run_onward_forget(r);
 	exec_new(r, &x);
-	r->m->break_pcs = NULL;
-	r->m->nbreak_pcs = 0;
-	mach_blocks_flush(r->m);
+	mach_set_breaks(r->m, NULL, 0);
 	r->free = true;
 	settle_calls(r, &x, left);
 	while (round_of_turns(r, &x, left))

@@ -185,11 +185,11 @@ static enum action at_failure(struct mach_run *r, struct run_thread *t)
 {
 	struct mach *m = r->m;
 	uint64_t pc = m->frame->g.guest_RIP;
-	bool breaking = m->breaking;
+	enum block_variant breaking = m->breaking;
 
 	if (!is_fault(r->t->failure))
 		return ACT_FAILURE;
-	m->breaking = false;
+	m->breaking = BLOCK_WHOLE;
 	m->insn_limit = m->insns + 1;
 	enum mach_stop stop = mach_engine_run(m);
 	m->breaking = breaking;
@@ -245,7 +245,8 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 {
 	struct mach *m = r->m;
 	uint64_t pc = m->frame->g.guest_RIP;
-	bool breaking = m->breaking, forced, good, split;
+	enum block_variant breaking = m->breaking;
+	bool forced, good, split;
 	struct load_force *f = run_next_force(r, t->index);
 	enum mach_stop stop;
 
@@ -266,7 +267,7 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 	}
 	forced = f && f->load.insn == m->insns && run_force_begin(r, f);
 	good = r->hooks || split || run_value_agrees(r, t);
-	m->breaking = false;
+	m->breaking = BLOCK_WHOLE;
 	m->insn_limit = m->insns + 1;
 	stop = mach_engine_run(m);
 	m->breaking = breaking;
@@ -355,11 +356,7 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 	run_switch(r, t->index);
 	m->branch = run_on_branch;
 	m->branch_arg = r;
-	m->breaking = run_items_on(r);
-	if (!r->free) {
-		m->break_pcs = r->item_pcs.v;
-		m->nbreak_pcs = r->item_pcs.n;
-	}
+	m->breaking = run_items_on(r) ? BLOCK_ITEM : BLOCK_WHOLE;
 	while (a == ACT_RUN) {
 		uint64_t before = m->insns;
 		uint64_t stop_at;
