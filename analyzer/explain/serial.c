@@ -16,6 +16,25 @@
 /* Executing is cheap: so many are made though the solver has used up what nobody limited. */
 #define FEW_TRIES 6
 
+/*
+ * How much of an order can be told: what it turns round of the root cause or where the same was
+ * done at another time; something else, which leads aside; or nothing, because it avoids the
+ * failure by what was never recorded.
+ */
+enum telling { TELLS_NOTHING, LEADS_ASIDE, TELLS };
+
+/* How good an order is, as executed and told, from worst to best. */
+enum grade { FAILS, MUTE_AND_FAILS_LATER, MUTE, ASIDE, FAILS_LATER, CLEAN };
+
+struct executed {
+	struct sched_order order;
+	size_t kept;            /* so many of its events are as in the failing order */
+	struct sched_edge pair; /* that it turns round; index SYM_NONE: none */
+	size_t end;             /* where both of these are behind */
+	enum grade grade;
+	char *why;
+};
+
 struct serial {
 	struct explanation *e;
 	const struct sched_order *failing;
@@ -28,10 +47,7 @@ struct serial {
 	size_t *switches; /* places in the failing order where another thread goes on; 0 first */
 	size_t nswitches;
 	unsigned tries;
-	struct sched_order best; /* n 0: none yet */
-	size_t kept;             /* so many of its events are as in the failing order */
-	bool fails_later;        /* best avoids this failure and comes to another */
-	char *why;
+	struct executed best;
 };
 
 static bool enough(const struct serial *s)
@@ -81,92 +97,29 @@ static void index_order(struct serial *s)
 }
 
 /* The order as executed: kept as it was before `from`, then what came by. */
-static void take(struct serial *s, size_t from, const struct mach_outcome *out)
+static struct executed as_executed(const struct serial *s, size_t from, const struct mach_outcome *out)
 {
 	bool *there = xcalloc(s->failing->n + 1, sizeof *there);
+	struct executed x = { .order.refs = xcalloc(s->failing->n + 1, sizeof *x.order.refs),
+			      .why = xstrdup(out->why) };
 
-	free(s->best.refs);
-	s->best = (struct sched_order){ .refs = xcalloc(s->failing->n + 1, sizeof *s->best.refs) };
 	for (size_t i = 0; i < from; i++)
-		append(s, &s->best, there, i);
-	s->kept = s->best.n;
+		append(s, &x.order, there, i);
+	x.kept = x.order.n;
 	for (size_t k = 0; k < out->nnoted; k++)
 		for (size_t p = out->noted[k] + 1, i = s->first[p]; i < s->first[p + 1]; i++)
-			append(s, &s->best, there, s->at_point[i]);
+			append(s, &x.order, there, s->at_point[i]);
 	free(there);
-	free(s->why);
-	s->why = xstrdup(out->why);
+	return x;
 }
 
-static bool is_confirmed(const struct explanation *e)
+static void executed_free(struct executed *x)
 {
-	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+	free(x->order.refs);
+	free(x->why);
 }
 
-/* Threads go freely from the switch on: does that hold? */
-static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
-{
-	size_t from = s->switches[which], strict = 0;
-	const struct mach_point *fate = &s->e->extracted->fate;
-	struct mach_outcome out = { 0 };
-
-	for (size_t i = 0; i < from; i++)
-		strict = s->of[i] > strict ? s->of[i] : strict;
-
-	struct mach_order o = {
-		.from = s->e->extracted->from, .points = s->points, .npoints = s->npoints,
-		.loose = s->npoints - strict, .others_first = others_first,
-		.fate = fate->thread == SYM_NONE ? NULL : fate,
-		.onward_insns = s->e->extracted->onward_insns,
-	};
-	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;
-
-	s->tries++;
-	s->e->ordered_insns += out.insns;
-	bool passed = !bad && o.loose && out.kind == MACH_OUT_PASSED;
-	*yes = passed && !out.fails_later;
-	/* One that comes to another failure is better than none. */
-	if (*yes || (passed && !s->best.n && !is_confirmed(s->e))) {
-		take(s, from, &out);
-		s->fails_later = out.fails_later;
-	}
-	mach_outcome_free(&out);
-	return bad;
-}
-
-static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
-{
-	TRY(holds(s, which, false, yes));
-	return *yes ? NULL : holds(s, which, true, yes);
-}
-
-/* Backwards in growing steps until it holds, then forwards again to the last such place. */
-static err_t search(struct serial *s)
-{
-	size_t bad = s->nswitches, good = 0, step = 1;
-	bool yes = false;
-
-	while (!yes && bad > 0 && !enough(s)) {
-		good = bad > step ? bad - step : 0;
-		TRY(holds_somehow(s, good, &yes));
-		if (!yes)
-			bad = good;
-		step *= 2;
-	}
-	while (yes && bad - good > 1 && !enough(s)) {
-		size_t middle = good + (bad - good) / 2;
-		bool here;
-
-		TRY(holds_somehow(s, middle, &here));
-		if (here)
-			good = middle;
-		else
-			bad = middle;
-	}
-	return NULL;
-}
-
-/* ---- what is told of it ---- */
+/* ---- what an order tells ---- */
 
 static const struct sym_event *event_at(const struct serial *s, struct sched_ref r)
 {
@@ -207,7 +160,8 @@ static size_t place_in(const struct places *p, struct sched_ref r)
 /* What is turned round is looked for with both orders at hand. */
 struct turning {
 	const struct serial *s;
-	struct places failing, best;
+	const struct executed *new;
+	struct places failing, there;
 };
 
 static bool is_access(const struct sym_event *e)
@@ -242,7 +196,7 @@ static bool overtakes(const struct turning *x, const struct sched_edge *edge, in
 		      struct sched_edge *pair)
 {
 	const struct serial *s = x->s;
-	struct sched_ref y = s->best.refs[at];
+	struct sched_ref y = x->new->order.refs[at];
 
 	/* What is about something else overtakes nothing: no need to look. */
 	if (!same_target(event_at(s, y), event_at(s, edge->before)))
@@ -250,7 +204,7 @@ static bool overtakes(const struct turning *x, const struct sched_edge *edge, in
 	for (size_t i = place_in(&x->failing, y); i-- > 0;) {
 		struct sched_ref z = s->failing->refs[i];
 
-		if (!touch_each_other(s, edge, own, z, y) || place_in(&x->best, z) < at)
+		if (!touch_each_other(s, edge, own, z, y) || place_in(&x->there, z) < at)
 			continue;
 		*pair = (struct sched_edge){ .before = z, .after = y };
 		return true;
@@ -263,13 +217,13 @@ static bool first_pair(const struct turning *x, int own, struct sched_edge *pair
 	const struct serial *s = x->s;
 	const struct sched_answer *a = s->e->answer;
 
-	for (size_t at = s->kept; at < s->best.n; at++)
+	for (size_t at = x->new->kept; at < x->new->order.n; at++)
 		for (size_t i = 0; i < a->ncause; i++) {
 			if (!same_target(event_at(s, a->cause[i].before),
 					 event_at(s, a->cause[i].after)) ||
 			    !overtakes(x, &a->cause[i], own, at, pair))
 				continue;
-			size_t other = place_in(&x->best, pair->before);
+			size_t other = place_in(&x->there, pair->before);
 
 			*end = other == SIZE_MAX ? at + 1 : other + 1;
 			return true;
@@ -277,24 +231,123 @@ static bool first_pair(const struct turning *x, int own, struct sched_edge *pair
 	return false;
 }
 
-/*
- * The first pair about the root cause that this order turns round; *end: where both are behind. Index
- * SYM_NONE: no root cause was found, so there is no such pair.
- * What follows is each thread going on: it differs in many ways that tell nothing.
- */
-static struct sched_edge turned_pair(const struct serial *s, size_t *end)
+/* Is this done by an instruction of the root cause, if at another time or by another thread? */
+static bool is_done_in_cause(const struct serial *s, struct sched_ref r)
 {
 	const struct sched_answer *a = s->e->answer;
-	const struct sym_trace *t = s->e->extracted->trace;
-	struct turning x = { s, places_in(t, s->failing), places_in(t, &s->best) };
-	struct sched_edge pair = { { 0, SYM_NONE }, { 0, SYM_NONE } };
+	uint64_t pc = event_at(s, r)->pc;
 
-	*end = s->best.n;
-	if (!first_pair(&x, 2, &pair, end) && !first_pair(&x, 1, &pair, end) && a->ncause)
-		pair = a->cause[0];
+	for (size_t i = 0; i < a->ncause; i++)
+		if (pc == event_at(s, a->cause[i].before)->pc || pc == event_at(s, a->cause[i].after)->pc)
+			return true;
+	return false;
+}
+
+/*
+ * The first pair about the root cause that this order turns round.
+ * What follows is each thread going on: it differs in many ways that tell nothing.
+ */
+static enum telling find_pair(const struct serial *s, struct executed *new)
+{
+	const struct sym_trace *t = s->e->extracted->trace;
+	struct turning x = { s, new, places_in(t, s->failing), places_in(t, &new->order) };
+
+	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
+	new->end = new->order.n;
+	enum telling told = TELLS_NOTHING;
+	if (first_pair(&x, 2, &new->pair, &new->end) || first_pair(&x, 1, &new->pair, &new->end))
+		told = is_done_in_cause(s, new->pair.before) && is_done_in_cause(s, new->pair.after) ?
+		       TELLS : LEADS_ASIDE;
 	places_free(&x.failing);
-	places_free(&x.best);
-	return pair;
+	places_free(&x.there);
+	return told;
+}
+
+/* ---- executing ---- */
+
+static enum grade grade_of(const struct mach_outcome *out, enum telling told)
+{
+	static const enum grade clean[] = { MUTE, ASIDE, CLEAN };
+
+	if (out->fails_later)
+		return told == TELLS_NOTHING ? MUTE_AND_FAILS_LATER : FAILS_LATER;
+	return clean[told];
+}
+
+/* The better of two stays; of two good ones the new, which keeps more of the failing order. */
+static bool judge(struct serial *s, size_t from, const struct mach_outcome *out)
+{
+	struct executed new = as_executed(s, from, out);
+	enum telling told = find_pair(s, &new);
+
+	/* Where no root cause was found there are no pairs: any order is welcome. */
+	new.grade = grade_of(out, s->e->answer->ncause ? told : TELLS);
+	if (new.grade > s->best.grade || new.grade == CLEAN) {
+		executed_free(&s->best);
+		s->best = new;
+	} else {
+		executed_free(&new);
+	}
+	return new.grade == CLEAN;
+}
+
+/* Threads go freely from the switch on: does that hold? */
+static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
+{
+	size_t from = s->switches[which], strict = 0;
+	const struct mach_point *fate = &s->e->extracted->fate;
+	struct mach_outcome out = { 0 };
+
+	for (size_t i = 0; i < from; i++)
+		strict = s->of[i] > strict ? s->of[i] : strict;
+
+	struct mach_order o = {
+		.from = s->e->extracted->from, .points = s->points, .npoints = s->npoints,
+		.loose = s->npoints - strict, .others_first = others_first,
+		.fate = fate->thread == SYM_NONE ? NULL : fate,
+		.onward_insns = s->e->extracted->onward_insns,
+	};
+	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;
+
+	s->tries++;
+	s->e->ordered_insns += out.insns;
+	*yes = false;
+	if (!bad && o.loose && out.kind == MACH_OUT_PASSED)
+		*yes = judge(s, from, &out);
+	mach_outcome_free(&out);
+	return bad;
+}
+
+static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
+{
+	TRY(holds(s, which, false, yes));
+	return *yes ? NULL : holds(s, which, true, yes);
+}
+
+/* Backwards in growing steps until it holds, then forwards again to the last such place. */
+static err_t search(struct serial *s)
+{
+	size_t bad = s->nswitches, good = 0, step = 1;
+	bool yes = false;
+
+	while (!yes && bad > 0 && !enough(s)) {
+		good = bad > step ? bad - step : 0;
+		TRY(holds_somehow(s, good, &yes));
+		if (!yes)
+			bad = good;
+		step *= 2;
+	}
+	while (yes && bad - good > 1 && !enough(s)) {
+		size_t middle = good + (bad - good) / 2;
+		bool here;
+
+		TRY(holds_somehow(s, middle, &here));
+		if (here)
+			good = middle;
+		else
+			bad = middle;
+	}
+	return NULL;
 }
 
 static void make_first(struct serial *s)
@@ -302,17 +355,17 @@ static void make_first(struct serial *s)
 	struct sched_answer *a = s->e->answer;
 	struct report_proof *proof = &s->e->alternate_proof.by[REPORT_MACHINE];
 	struct sched_alternate *first;
-	struct sched_edge pair = turned_pair(s, &s->best.n);
 
 	a->alternates = xrealloc(a->alternates, (a->nalternates + 1) * sizeof *a->alternates);
 	memmove(a->alternates + 1, a->alternates, a->nalternates * sizeof *a->alternates);
 	a->nalternates++;
 	first = &a->alternates[0];
 	*first = (struct sched_alternate){
-		.order = s->best, .inverted = pair, .left = { .thread = SYM_NONE },
-		.path_differs = s->best.n < s->failing->n, .executed = true,
+		.order = { s->best.order.refs, s->best.end }, .inverted = s->best.pair,
+		.left = { .thread = SYM_NONE },
+		.path_differs = s->best.end < s->failing->n, .executed = true,
 	};
-	s->best = (struct sched_order){ 0 };
+	s->best.order.refs = NULL;
 	/* The solver had found that nothing helps, as far as it sees; this was executed. */
 	if (a->deterministic) {
 		free(a->why);
@@ -320,10 +373,18 @@ static void make_first(struct serial *s)
 	}
 	a->deterministic = false;
 	free(s->e->alternate_why);
-	s->e->alternate_why = s->why;
-	s->why = NULL;
+	s->e->alternate_why = s->best.why;
+	s->best.why = NULL;
 	*proof = (struct report_proof){ .runs = 1, .agreed = 1, .why = s->e->alternate_why,
-					.fails_later = s->fails_later };
+					.fails_later = s->best.grade == FAILS_LATER || s->best.grade == MUTE_AND_FAILS_LATER };
+}
+
+/* What the solver found tells, or it would not have been found. */
+static enum grade grade_at_hand(const struct explanation *e)
+{
+	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
+
+	return !proof->agreed ? FAILS : proof->fails_later ? FAILS_LATER : CLEAN;
 }
 
 err_t explain_serial(struct explanation *e)
@@ -345,7 +406,7 @@ err_t explain_serial(struct explanation *e)
 			s.switches[s.nswitches++] = i;
 	index_order(&s);
 	bad = search(&s);
-	if (s.best.n)
+	if (s.best.grade > grade_at_hand(e))
 		make_first(&s);
 	free(s.points);
 	free(s.of);
@@ -353,7 +414,6 @@ err_t explain_serial(struct explanation *e)
 	free(s.at_point);
 	free(s.first);
 	free(s.switches);
-	free(s.best.refs);
-	free(s.why);
+	executed_free(&s.best);
 	return bad;
 }

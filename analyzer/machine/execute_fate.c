@@ -17,7 +17,9 @@
  */
 #include "analyzer/machine/execute.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Instructions of the aftermath: as many as the order itself had, within these. */
 #define AFTERMATH_LEAST 1000000ull
@@ -94,11 +96,40 @@ static void fails_later(struct execution *x, uint32_t t, uint64_t pc, const char
 	free(why);
 }
 
+/* In source lines where they are known; `back` from the pc, which may be where a call returns to. */
+static char *source_place(struct mach_run *r, uint64_t pc, unsigned back)
+{
+	struct img_frame f;
+
+	if (!img_frames(r->images, pc - back, &f, 1) || !f.file)
+		return run_place(r, pc);
+
+	const char *slash = strrchr(f.file, '/');
+	return xasprintf("%s:%u (%s)", slash ? slash + 1 : f.file, f.line, f.function);
+}
+
+/* What a thread ran into, other than the recorded failure. */
+static char *other_failure(struct mach_run *r, uint32_t t, int sig, uint64_t pc, bool same_place)
+{
+	const char *who = trc_thread_id(r->t, t);
+	char *place = source_place(r, pc, !sig), *what;
+
+	if (same_place && r->t->failure->thread == t)
+		what = xasprintf("%s failed in the same place again, in a later round", who);
+	else if (same_place && sig != SIGABRT) /* which is raised in one place whatever is wrong */
+		what = xasprintf("%s failed in the same place, at %s", who, place);
+	else if (sig)
+		what = xasprintf("%s ran into another failure: signal %d at %s", who, sig, place);
+	else
+		what = xasprintf("%s ran into another failure: an assertion at %s", who, place);
+	free(place);
+	return what;
+}
+
 void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, uint64_t pc)
 {
 	const struct trc_failure *f = r->t->failure;
 	bool same = f && (!sig || f->signal == sig) && f->regs[TRC_RIP] == pc;
-	char *place, *what;
 
 	/* In a later round the same bug may strike again: it is not this failure any more. */
 	bool again = x->passage.seen && x->fate.nth && exec_count(x, &x->fate) > x->fate.nth;
@@ -108,19 +139,13 @@ void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, u
 			    "ran into the recorded failure");
 		return;
 	}
-	place = run_place(r, pc);
-	what = same && f->thread == t ?
-		     xasprintf("%s failed in the same place again, in a later round", trc_thread_id(r->t, t)) :
-	       sig ? xasprintf("%s ran into another failure: signal %d at %s", trc_thread_id(r->t, t),
-			       sig, place) :
-		     xasprintf("%s ran into another failure: an assertion at %s",
-			       trc_thread_id(r->t, t), place);
+
+	char *what = other_failure(r, t, sig, pc, same);
 	if (x->passage.seen || x->turned || exec_past(r, x))
 		fails_later(x, t, pc, what);
 	else
 		exec_decide(x, MACH_OUT_OTHER, t, pc, what);
 	free(what);
-	free(place);
 }
 
 /* What the failing thread did before that counts. */
