@@ -295,7 +295,7 @@ static bool judge(struct serial *s, size_t from, const struct mach_outcome *out)
 static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 {
 	size_t from = s->switches[which], strict = 0;
-	const struct mach_point *fate = &s->e->extracted->fate;
+	const struct mach_point *fate = &s->e->extracted->fate, *brink = &s->e->extracted->brink;
 	struct mach_outcome out = { 0 };
 
 	for (size_t i = 0; i < from; i++)
@@ -305,6 +305,7 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 		.from = s->e->extracted->from, .points = s->points, .npoints = s->npoints,
 		.loose = s->npoints - strict, .others_first = others_first,
 		.fate = fate->thread == SYM_NONE ? NULL : fate,
+		.brink = brink->thread == SYM_NONE ? NULL : brink,
 		.onward_insns = s->e->extracted->onward_insns,
 	};
 	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;

@@ -42,10 +42,11 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 	struct mach_order o = { .from = e->extracted->from, .others_first = others_first,
 				.onward_insns = e->extracted->onward_insns };
 	struct mach_point *points = explain_points(e->extracted, order, &o.npoints, NULL);
-	const struct mach_point *fate = &e->extracted->fate;
+	const struct mach_point *fate = &e->extracted->fate, *brink = &e->extracted->brink;
 
 	o.points = points;
 	o.fate = fate->thread == SYM_NONE ? NULL : fate;
+	o.brink = brink->thread == SYM_NONE ? NULL : brink;
 	err_t bad = mach_execute(e->run, &o, &out);
 
 	free(points);

@@ -380,12 +380,14 @@ static void set_breaks(struct mach_run *r, struct execution *x)
 {
 	size_t n = 0;
 
-	x->breaks = xcalloc(x->npoints + 2, sizeof *x->breaks);
+	x->breaks = xcalloc(x->npoints + 3, sizeof *x->breaks);
 	for (size_t i = 0; i < x->npoints; i++)
 		if (x->points[i].place && !(x->points[i].place >> 63))
 			x->breaks[n++] = x->points[i].place;
 	if (x->fate.nth)
 		x->breaks[n++] = x->fate.place;
+	if (x->brink.nth)
+		x->breaks[n++] = x->brink.place;
 	if (n)
 		qsort(x->breaks, n, sizeof *x->breaks, by_value);
 	mach_set_breaks(r->m, x->breaks, n);
@@ -457,6 +459,7 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 {
 	struct execution x = { .out = out, .npoints = o->npoints,
 			       .nstrict = o->npoints - o->loose, .fate = { .thread = NO_THREAD },
+			       .brink = { .thread = NO_THREAD },
 			       .others_first = o->others_first };
 	uint64_t left;
 	size_t log;
@@ -473,6 +476,8 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 						   .insn = o->points[i].insn };
 	if (o->fate)
 		x.fate = (struct exec_point){ .thread = o->fate->thread, .insn = o->fate->insn };
+	if (o->fate && o->brink)
+		x.brink = (struct exec_point){ .thread = o->brink->thread, .insn = o->brink->insn };
 	r->execution = &x;
 	e = exec_translate(r, &x, o);
 	if (!e)

@@ -63,8 +63,9 @@ struct execution {
 	uint64_t arrivals;
 	uint64_t *cleared;  /* by thread: the word that its end clears; 0: none */
 	uint64_t *breaks;
-	struct exec_point fate; /* the instruction that decided the failure; nth 0: not known */
-	uint64_t fate_next;  /* where it went when recorded */
+	/* The instructions that decide the failure, see struct mach_order; nth 0: not known. */
+	struct exec_point fate, brink;
+	uint64_t fate_next, brink_next; /* where they went when recorded */
 	bool decided;        /* it has been executed ... */
 	bool turned;         /* ... and went elsewhere */
 	uint64_t fail_insns; /* of the failing thread, when it failed */

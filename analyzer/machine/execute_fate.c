@@ -253,18 +253,23 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 			     "the failing thread went on past the failure point");
 }
 
+static void decided_by(struct mach_run *r, struct execution *x, const struct exec_point *p, uint64_t next)
+{
+	x->decided = true;
+	/* What faulted had nowhere to go: that it was executed is enough. */
+	x->turned = !next || r->m->frame->g.guest_RIP != next;
+	x->fail_from = mach_thread_insns(r, p->thread);
+	x->fail_distance = x->fail_insns > p->insn ? x->fail_insns - p->insn : 0;
+}
+
 void exec_fate_note(struct mach_run *r, struct execution *x)
 {
-	if (!x->fate.nth || !exec_reached(r, x, &x->fate))
-		return;
-	if (!x->decided) {
-		x->decided = true;
-		/* What faulted had nowhere to go: that it was executed is enough. */
-		x->turned = !x->fate_next || r->m->frame->g.guest_RIP != x->fate_next;
-		x->fail_from = mach_thread_insns(r, x->fate.thread);
-		x->fail_distance = x->fail_insns > x->fate.insn ? x->fail_insns - x->fate.insn : 0;
-	}
-	exec_fate_passed(r, x);
+	if (x->fate.nth && !x->decided && exec_reached(r, x, &x->fate))
+		decided_by(r, x, &x->fate, x->fate_next);
+	else if (x->brink.nth && !x->decided && exec_reached(r, x, &x->brink))
+		decided_by(r, x, &x->brink, x->brink_next);
+	if (x->decided)
+		exec_fate_passed(r, x);
 }
 
 void exec_fate_blocked(struct mach_run *r, struct execution *x)

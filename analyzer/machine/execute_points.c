@@ -49,6 +49,14 @@ uint64_t exec_event_place(unsigned op_at, uint64_t site)
 	return mix(site, op_at) | 1ull << 63;
 }
 
+static void note_decider(struct exec_point *p, uint32_t thread, uint64_t insn, uint64_t place, uint64_t nth)
+{
+	if (thread == p->thread && insn == p->insn) {
+		p->place = place;
+		p->nth = nth;
+	}
+}
+
 void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn)
 {
 	struct count *c = count_at(&x->counts, thread, place);
@@ -68,10 +76,8 @@ void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t 
 		}
 		x->first_of[thread] = p->next;
 	}
-	if (thread == x->fate.thread && insn == x->fate.insn) {
-		x->fate.place = place;
-		x->fate.nth = c->n;
-	}
+	note_decider(&x->fate, thread, insn, place, c->n);
+	note_decider(&x->brink, thread, insn, place, c->n);
 }
 
 /* Only where the fate is one: of branches no point is made. */
@@ -84,6 +90,8 @@ static void on_branch(void *arg, const struct mach_branch *b)
 	exec_passed(x, b->thread, b->pc, b->insn);
 	if (b->insn == x->fate.insn)
 		x->fate_next = b->target;
+	else if (b->insn == x->brink.insn)
+		x->brink_next = b->target;
 }
 
 static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,

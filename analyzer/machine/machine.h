@@ -264,6 +264,9 @@ struct mach_order {
 	/* The branch (or the access that faulted) of the failing thread that decided the
 	 * failure; NULL: not known, then instructions are counted from the last point. */
 	const struct mach_point *fate;
+	/* The last branch before the failure, where that is another and known: where the fate is
+	 * not met as often as when recorded, going elsewhere here avoids the failure as well. */
+	const struct mach_point *brink;
 	/* Behind the last point each of the other threads goes as far as it can before the
 	 * failing one goes on; else the failing one is the first. */
 	bool others_first;

@@ -224,6 +224,7 @@ static struct ext_result *result_of(struct ext *x)
 	r->accesses = x->o->survey->accesses;
 	r->locations = x->locations.n;
 	r->fate = x->fate;
+	r->brink = x->brink;
 	r->misuse = x->misuse; /* moved */
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
@@ -240,7 +241,8 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 {
 	struct ext_options o = *given;
 	struct ext x = { .t = t, .images = images, .run = run, .o = &o, .level = level_new(images),
-			 .trace = sym_trace_new(), .fate = { .thread = SYM_NONE } };
+			 .trace = sym_trace_new(), .fate = { .thread = SYM_NONE },
+			 .brink = { .thread = SYM_NONE } };
 	const char *command = trc_identity(t, "exe");
 
 	if (!given->survey)

@@ -72,6 +72,8 @@ struct ext_result {
 	struct mach_point **points;
 	/* The branch whose outcome is the failure's condition; thread SYM_NONE: there is none. */
 	struct mach_point fate;
+	/* The last branch of the program's own code before the failure, where that is another. */
+	struct mach_point brink;
 	struct ext_misuse misuse;
 };
 

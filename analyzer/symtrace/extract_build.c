@@ -298,6 +298,8 @@ static void on_branch(void *arg, const struct mach_branch *b)
 	struct ext_thread *th = ext_thread(x, b->thread);
 
 	th->address_cond = EXPR_NONE;
+	if (b->thread == x->failing && level_is_own(x->level, b->pc))
+		th->brink = b->insn;
 	if (b->cond == EXPR_NONE)
 		return;
 	if (!add_cond(x, b->thread, b->cond, b->pc, false))
@@ -496,6 +498,8 @@ static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_f
 	expr_id cond = t->conds[d.cond - 1].cond;
 	t->nconds = d.cond - 1; /* those after it hold because it was decided */
 	x->fate = (struct mach_point){ x->failing, d.insn };
+	if (!x->failing_in_runtime && th->brink > d.insn)
+		x->brink = (struct mach_point){ x->failing, th->brink };
 	return cond;
 }
 

@@ -56,6 +56,7 @@ struct ext_thread {
 	uint32_t atomic;
 	/* Last symbolic branch, and last one of the program's own code. */
 	struct ext_decision last, last_own;
+	uint64_t brink; /* last branch of the program's own code, symbolic or not: its instruction */
 	/* Last "this address is the one recorded" condition, and where. */
 	expr_id address_cond;
 	uint64_t address_pc;
@@ -148,7 +149,7 @@ struct ext {
 	 * the failing thread's number and the failure's step are. */
 	uint64_t onward, until;
 	uint64_t failed_insn, failed_step;
-	struct mach_point fate; /* see struct ext_result */
+	struct mach_point fate, brink; /* see struct ext_result */
 	struct ext_stack_seen *stacks;
 	size_t nstacks, stacks_cap;
 	VEC(bool) pinned; /* by symbol: a condition gives it its recorded value */
