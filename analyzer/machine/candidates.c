@@ -241,8 +241,40 @@ static void places_of_updates(struct search *s, struct frame *f, const struct to
 		}
 }
 
+/*
+ * Nobody has written, or will write as far as could be looked ahead, what the load should have
+ * seen: who goes wrong before that has to be put right first.
+ */
+static void places_ahead(struct search *s, struct frame *f)
+{
+	struct reads reads = { 0 };
+
+	if (!s->wrong.n || !touches_gather(s, f, true))
+		return;
+	classify(s, f, &reads);
+	for (size_t i = 0; i < reads.of[CLASS_AHEAD].n && f->n < PER_LOAD; i++)
+		places_of(s, f, reads.of[CLASS_AHEAD].v[i], NULL);
+	for (size_t i = 0; i < f->n; i++)
+		f->candidates[i].near = f->candidates[i].first_half = true;
+	for (int c = 0; c <= CLASS_QUIET; c++)
+		vec_free(&reads.of[c]);
+}
+
+/* The value is known: when no order gives it, it is given. */
+static void force_load(struct frame *f, uint64_t insn)
+{
+	struct candidate c = { .force = true };
+
+	c.load = (struct mach_forced){ .thread = f->thread, .insn = insn, .address = f->wanted.address,
+				       .size = f->wanted.size, .value = f->wanted.value,
+				       .logged = true };
+	f->candidates[f->n++] = c;
+}
+
 static void find_for_load(struct search *s, struct frame *f)
 {
+	/* Store buffers: no order helps, and one that seems to leads the threads astray. */
+	bool many = s->r->res.mismatches > MANY;
 	const struct touch *read = NULL;
 
 	for (size_t i = 0; i < s->touches.n; i++) {
@@ -253,27 +285,23 @@ static void find_for_load(struct search *s, struct frame *f)
 		if (!f->wanted.address)
 			f->wanted.address = t->word * 8;
 		read = t;
-		places_of(s, f, t, &f->wanted);
+		if (!many)
+			places_of(s, f, t, &f->wanted);
 	}
-	for (size_t i = 0; i < f->n; i++)
-		f->candidates[i].near = true;
+	if (!read)
+		return;
+
+	uint64_t insn = read->insn;
 	if (f->n > PER_LOAD)
 		f->n = PER_LOAD;
-	/* Store buffers: no order helps, and one that seems to leads the threads astray. */
-	bool many = s->r->res.mismatches > MANY;
-	if (many)
-		f->n = 0;
-	if (read && !many)
+	for (size_t i = 0; i < f->n; i++)
+		f->candidates[i].near = true;
+	if (!many)
 		places_of_updates(s, f, read);
-	if (read && f->wanted.address) {
-		struct candidate c = { .force = true };
-
-		c.load = (struct mach_forced){ .thread = f->thread, .insn = read->insn,
-					       .address = f->wanted.address,
-					       .size = f->wanted.size, .value = f->wanted.value,
-					       .logged = true };
-		f->candidates[f->n++] = c;
-	}
+	if (!many && !f->n)
+		places_ahead(s, f);
+	if (f->wanted.address)
+		force_load(f, insn);
 }
 
 static bool has_order(const struct frame *f)
@@ -287,7 +315,7 @@ static bool has_order(const struct frame *f)
 static void find(struct search *s, struct frame *f)
 {
 	f->n = 0;
-	if (!touches_gather(s, f))
+	if (!touches_gather(s, f, false))
 		return;
 	if (f->load)
 		find_for_load(s, f);

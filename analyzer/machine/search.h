@@ -141,8 +141,9 @@ void place_bounds(const struct search *s, struct place *p); /* around p->read */
 void places_of(struct search *s, struct frame *f, const struct touch *read,
 	       const struct wanted_load *wanted);
 
-/* Fills s->touches, by word and then in their order; false: there are none. */
-bool touches_gather(struct search *s, const struct frame *f);
+/* Fills s->touches, by word and then in their order; of a load's own word, unless of all.
+ * False: there are none. */
+bool touches_gather(struct search *s, const struct frame *f, bool all);
 /* Fills the frame's candidates, the most promising first. */
 void candidates_find(struct search *s, struct frame *f);
 

@@ -176,16 +176,19 @@ static int by_word(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-bool touches_gather(struct search *s, const struct frame *f)
+bool touches_gather(struct search *s, const struct frame *f, bool all)
 {
 	s->only_lo = s->only_hi = 0;
-	if (f->load && f->wanted.address) {
+	if (!all && f->load && f->wanted.address) {
 		s->only_lo = f->wanted.address / 8;
 		s->only_hi = (f->wanted.address + f->wanted.size - 1) / 8;
 	}
 	if (!repeat(s))
 		return false;
+	size_t happened = s->r->log.n;
 	explore(s, f);
+	/* What was only looked at is no part of the stretch when it is gathered again. */
+	s->r->log.n = happened;
 	if (s->touches.n)
 		qsort(s->touches.v, s->touches.n, sizeof *s->touches.v, by_word);
 	return s->touches.n > 0;
