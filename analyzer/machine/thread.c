@@ -350,7 +350,8 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 	}
 	if (ahead == 64)
 		return NULL;
-	while (!t->s.in_step || t->step.frag != f)
+	/* A loop's fragment may lead to itself: that it is the one is not enough. */
+	for (unsigned n = 0; n < ahead || !t->s.in_step || t->step.frag != f; n++)
 		if (next_step(r, t) != PATH_THERE)
 			return NULL;
 	for (; t->s.item < t->step.nitems; t->s.item++) {
