@@ -232,6 +232,9 @@ struct mach_run {
 	bool asked_to_stop, until_pc_reached, timed_out, looking_ahead;
 	/* executing another order: the record is no longer followed exactly */
 	bool free;
+	/* executing the log: which order it was is settled. The first half of an update that was
+	 * done in halves takes no instruction, so the log does not tell when its turn was. */
+	bool by_log;
 	struct execution *execution;
 	uint64_t fresh;         /* where its next new mapping goes */
 	VEC(struct trc_sync *) computed; /* operations that onward.c made up */

@@ -319,8 +319,12 @@ err_t run_log_step(struct mach_run *r, const struct log_step *s)
 {
 	struct run_thread *t = &r->threads[s->thread];
 
-	if (s->action == ACT_RUN)
-		return log_run(r, t, s);
+	if (s->action == ACT_RUN) {
+		r->by_log = true;
+		err_t bad = log_run(r, t, s);
+		r->by_log = false;
+		return bad;
+	}
 	if (t->s.action == ACT_RUN)
 		run_thread_go(r, t, UINT64_MAX, false);
 	if (t->s.action != (enum action)s->action)

@@ -252,7 +252,7 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 
 	if (!granted && !r->hooks && run_has_ticket(r, t)) {
 		/* Its address is not the recorded one, then. */
-		if (t->s.ticket < r->tickets[t->s.shard])
+		if (t->s.ticket < r->tickets[t->s.shard] && !r->by_log)
 			return run_mismatch(r, pc, "an ordered access whose turn is past");
 		return ACT_TICKET;
 	}

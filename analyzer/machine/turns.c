@@ -247,7 +247,8 @@ bool run_take_ticket(struct mach_run *r, struct run_thread *t)
 	if (t->s.action != ACT_TICKET)
 		return false;
 	clock_by_ticket(r, t);
-	r->tickets[t->s.shard] = t->s.ticket + 1;
+	if (r->tickets[t->s.shard] <= t->s.ticket)
+		r->tickets[t->s.shard] = t->s.ticket + 1;
 	t->s.item++;
 	r->res.locked++;
 	return true;
