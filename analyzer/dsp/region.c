@@ -4,6 +4,7 @@
  * Two accesses of one thread with a foreign access between them that no serial
  * order of the two threads could explain; the failing schedule has that, the
  * alternate does not. Which two accesses is decided by evidence, best first:
+ * the first read the pointer the second goes through, and it was replaced since;
  * the second depends on what the first read (lost update, check then act), a
  * value changed between two reads, an unfinished update was seen.
  */
@@ -14,8 +15,10 @@
  * further apart than NEAR events of one thread is no region anyone would lock. */
 #define NEAR 400
 #define MAX_PAIRS 128
+/* Bytes behind a pointer that may belong to what it points to. */
+#define POINTED 4096
 
-enum evidence { NOTHING, COMPARED, STALE_WRITE, SPLIT, DEPENDENT };
+enum evidence { NOTHING, COMPARED, STALE_WRITE, SPLIT, DEPENDENT, REPLACED };
 
 struct candidate {
 	struct dsp_region region;
@@ -164,13 +167,12 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	vec_free(&other);
 }
 
-static void add(const struct dsp_map *m, candidates *c, struct sched_ref first,
-		struct sched_ref intruder, struct sched_ref last)
+static void add_as(const struct dsp_map *m, candidates *c, struct sched_ref first,
+		   struct sched_ref intruder, struct sched_ref last, enum evidence evidence)
 {
 	const struct sym_event *e1 = dsp_event_at(m->t, first);
-	const struct sym_event *f = dsp_event_at(m->t, intruder);
 	const struct sym_event *e2 = dsp_event_at(m->t, last);
-	struct candidate n = { .evidence = weigh(m->t, e1, f, e2) };
+	struct candidate n = { .evidence = evidence };
 
 	for (size_t i = 0; i < c->n; i++)
 		if (c->v[i].region.thread == first.thread && c->v[i].region.first == first.index &&
@@ -185,6 +187,14 @@ static void add(const struct dsp_map *m, candidates *c, struct sched_ref first,
 	};
 	locks_of(m->t, &n.region);
 	vec_push(c, n);
+}
+
+static void add(const struct dsp_map *m, candidates *c, struct sched_ref first,
+		struct sched_ref intruder, struct sched_ref last)
+{
+	add_as(m, c, first, intruder, last,
+	       weigh(m->t, dsp_event_at(m->t, first), dsp_event_at(m->t, intruder),
+		     dsp_event_at(m->t, last)));
 }
 
 static bool same_var(const struct sym_event *a, const struct sym_event *b)
@@ -228,6 +238,52 @@ static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_r
 			break;
 		}
 	}
+}
+
+/* Somebody's write to the variable between two moments of the failing schedule. */
+static bool written_between(const struct dsp_map *m, uint32_t thread, uint32_t var, size_t from,
+			    size_t to)
+{
+	const struct sym_thread *th = &m->t->threads[thread];
+
+	for (uint32_t i = 0; i < th->nevents; i++) {
+		size_t at = dsp_at(m, DSP_FAILING, (struct sched_ref){ thread, i });
+
+		if (at != DSP_NEVER && at > from && at < to && dsp_is_write(&th->events[i]) &&
+		    th->events[i].target == var)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * b goes through a pointer that its thread had read somewhere; before a, a's thread put another
+ * one there: from the reading to the use it should have stayed.
+ */
+static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
+			     candidates *c)
+{
+	const struct sym_event *eb = dsp_event_at(m->t, b);
+	struct sched_ref best = { b.thread, SYM_NONE };
+	uint64_t address, base = 0;
+
+	if (a.thread == b.thread || !same_var(dsp_event_at(m->t, a), eb))
+		return;
+	address = m->t->vars[eb->target].address;
+	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
+		struct sched_ref r = { b.thread, i };
+		const struct sym_event *e = dsp_event_at(m->t, r);
+
+		if (!dsp_is_read(e) || dsp_is_write(e) || m->t->vars[e->target].width != 64 ||
+		    e->seen <= base || e->seen > address || address - e->seen >= POINTED ||
+		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
+				     dsp_at(m, DSP_FAILING, a)))
+			continue;
+		base = e->seen;
+		best = r;
+	}
+	if (best.index != SYM_NONE)
+		add_as(m, c, best, a, b, REPLACED);
 }
 
 /* Several variables: A's e1 < B's f1 and B's f2 < A's e2 are both needed. */
@@ -403,8 +459,10 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 	size_t npairs = pairs->n < MAX_PAIRS ? pairs->n : MAX_PAIRS;
 
 	for (size_t i = 0; i < npairs; i++)
-		if (pairs->v[i].inverted)
+		if (pairs->v[i].inverted) {
 			split_by(m, pairs->v[i].before, pairs->v[i].after, &c);
+			split_by_pointer(m, pairs->v[i].before, pairs->v[i].after, &c);
+		}
 	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
 		for (size_t k = 0; k < npairs; k++)
 			if (i != k)

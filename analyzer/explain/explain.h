@@ -59,8 +59,8 @@ struct ext_options explain_extraction(struct explanation *e, const struct explai
 err_t explain_solve(struct explanation *e, const struct explain_options *o);
 void explanation_free(struct explanation *e);
 
-/* Schedule, root cause and alternates of the symbolic trace at hand. */
-err_t explain_solve_window(struct explanation *e, const struct explain_options *o);
+/* Schedule, root cause and alternates of the symbolic trace at hand; leave_path as in schedule.h. */
+err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path);
 
 bool explain_out_of_time(const struct explanation *e); /* its deadline is over */
 bool explain_past_deadline(const struct explanation *e); /* of a time that was asked for */

@@ -82,7 +82,7 @@ static bool blames_computed(const struct explanation *e)
 static err_t solve_onward(struct explanation *e, const struct explain_options *o)
 {
 	TRY(explain_extract(e, o));
-	TRY(explain_solve_window(e, o));
+	TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
 	/* The write that was missing may be the first of several. */

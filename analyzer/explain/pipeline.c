@@ -163,7 +163,7 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
-err_t explain_solve_window(struct explanation *e, const struct explain_options *o)
+err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path)
 {
 	struct extraction stops = { e, o };
 	struct sched_options s;
@@ -173,6 +173,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	/* 0 would be no limit. */
 	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
 	s.alternates = o->alternates;
+	s.leave_path = leave_path;
 	s.progress = schedule_progress;
 	s.progress_arg = &stops;
 	sched_answer_free(e->answer);
@@ -218,7 +219,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 	if (!e->extracted)
 		TRY(explain_extract(e, o));
 	for (;;) {
-		TRY(explain_solve_window(e, o));
+		TRY(explain_solve_window(e, o, false));
 		bool whole = e->extracted->from == 0;
 		if (answered(e) || e->answer->timed_out || whole || chosen ||
 		    o->window >= LAST_WINDOW || explain_out_of_time(e))
@@ -413,7 +414,7 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 			had = rank(e);
 			e->answer = NULL;
 		}
-		bad = explain_solve_window(e, o);
+		bad = explain_solve_window(e, o, true);
 		if (!bad)
 			bad = explain_validate_alternates(e);
 	}

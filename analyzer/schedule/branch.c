@@ -10,8 +10,9 @@
 struct cone {
 	const struct sched_view *v;
 	bool *var;
+	bool *asked; /* those among them that the failure's own condition reads */
 	VEC(uint32_t) todo;
-	bool hit; /* could_change(), in_cone(): so it is for some symbol */
+	bool hit; /* could_change(), in_cone(), is_asked(): so it is for some symbol */
 };
 
 static void add_var(void *arg, uint64_t symbol)
@@ -32,11 +33,14 @@ static void failure_cone(struct cone *x)
 	const struct expr_pool *p = v->t->pool;
 
 	x->var = xcalloc(v->t->nvars + 1, 1);
+	x->asked = xcalloc(v->t->nvars + 1, 1);
 	if (f->condition)
 		expr_symbols(p, f->condition, add_var, x);
 	else
 		for (size_t k = 0; k < v->t->threads[f->thread].nconds; k++)
 			expr_symbols(p, v->t->threads[f->thread].conds[k].cond, add_var, x);
+	for (size_t k = 0; f->condition && k < x->todo.n; k++)
+		x->asked[x->todo.v[k]] = true;
 	while (x->todo.n) {
 		uint32_t var = x->todo.v[--x->todo.n];
 
@@ -80,6 +84,22 @@ static void in_cone(void *arg, uint64_t symbol)
 	x->hit |= r != VIEW_NONE && x->var[x->v->ev[r].e->target];
 }
 
+static void is_asked(void *arg, uint64_t symbol)
+{
+	struct cone *x = arg;
+	uint32_t r = x->v->reader[symbol];
+
+	x->hit |= r != VIEW_NONE && x->asked[x->v->ev[r].e->target];
+}
+
+/* Does it look at the very thing the failure is about? */
+static bool decides_by_asked(struct cone *x, const struct view_cond *d)
+{
+	x->hit = false;
+	expr_symbols(x->v->t->pool, d->cond, is_asked, x);
+	return x->hit;
+}
+
 /*
  * It wrote all it did before it looked at what the failure depends on (a count that it had just
  * decremented); what it would have written on the other way nobody has recorded.
@@ -91,12 +111,18 @@ static bool decides_by_failure(struct cone *x, const struct view_cond *d)
 	return x->hit;
 }
 
-/* Those behind which something is known to follow come before those behind which it may. */
+/*
+ * Those that look at the very thing the failure is about come first: near the end of a long run
+ * nearly all lead to it somehow. Then those behind which something is known to follow, then those
+ * behind which it may.
+ */
 static int latest_first(const void *a, const void *b)
 {
 	const struct branch *x = a, *y = b;
 
-	if (x->leads != y->leads)
+	if (x->asks != y->asks)
+		return x->asks ? -1 : 1;
+	if (!x->asks && x->leads != y->leads)
 		return x->leads ? -1 : 1;
 	if (x->at != y->at)
 		return x->at > y->at ? -1 : 1;
@@ -121,12 +147,18 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	for (uint32_t k = 0; k < v->nconds; k++) {
 		const struct view_cond *d = &v->conds[k];
 
-		if (is_firm(v, d))
+		bool leads;
+
+		if (is_firm(v, d)) {
 			*some = true;
-		else if (d->after != VIEW_NONE && leads_to_failure(&x, d))
-			vec_push(&list, (struct branch){ k, w->rank[d->after], true });
-		else if (d->after != VIEW_NONE && decides_by_failure(&x, d))
-			vec_push(&list, (struct branch){ k, w->rank[d->after], false });
+			continue;
+		}
+		if (d->after == VIEW_NONE)
+			continue;
+		leads = leads_to_failure(&x, d);
+		if (leads || decides_by_failure(&x, d))
+			vec_push(&list, (struct branch){ k, w->rank[d->after], leads,
+							 decides_by_asked(&x, d) });
 	}
 	if (list.n)
 		qsort(list.v, list.n, sizeof *list.v, latest_first);
@@ -141,5 +173,6 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	}
 	vec_free(&list);
 	free(x.var);
+	free(x.asked);
 	return n;
 }

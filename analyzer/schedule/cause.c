@@ -148,6 +148,14 @@ static struct study *find_window(struct work *w, uint32_t diverge, size_t to, si
 	}
 }
 
+/* A window up to the end that holds the branch, too: what it waited for may have come late. */
+static size_t reaching(const struct work *w, const struct branch *b, size_t size)
+{
+	size_t all = w->n - b->at + first_size(w);
+
+	return all <= size ? size : all < largest(w) ? all : largest(w);
+}
+
 /*
  * The last branch that can go the other way: with what came before it, then
  * with what others did after it too. *all: there is none, proved.
@@ -156,12 +164,13 @@ static struct study *find_branch(struct work *w, bool *all)
 {
 	static const struct {
 		bool to_end, large;
+		bool trim; /* those that ask what the failure asks: proves nothing */
 		double effort;
 	} passes[] = {
-		{ true, false, 0 }, /* by turning pairs alone */
-		{ false, false, BRANCH_QUICK }, { true, false, BRANCH_QUICK },
-		{ false, false, BRANCH_ASK }, { true, false, BRANCH_ASK },
-		{ true, true, BRANCH_ASK_LAST },
+		{ true, false, true, 0 }, /* by turning pairs alone */
+		{ false, false, false, BRANCH_QUICK }, { true, false, true, BRANCH_QUICK },
+		{ false, false, false, BRANCH_ASK }, { true, false, false, BRANCH_ASK },
+		{ true, true, false, BRANCH_ASK_LAST },
 	};
 	struct branch branches[BRANCHES];
 	bool firm = false;
@@ -189,11 +198,14 @@ static struct study *find_branch(struct work *w, bool *all)
 
 			if (proved[k])
 				continue;
+			w->trim = branches[k].asks && passes[pass].trim;
+			if (w->trim)
+				first = reaching(w, &branches[k], first);
 			s = find_window(w, branches[k].cond,
 					passes[pass].to_end ? w->n : branches[k].at + 1, first,
 					passes[pass].large ? largest(w) : first,
 					passes[pass].effort, &none);
-			proved[k] = none && passes[pass].to_end;
+			proved[k] = none && passes[pass].to_end && !w->trim;
 		}
 	}
 	for (size_t k = 0; k < n; k++)
@@ -245,7 +257,8 @@ static struct study *find_same_path(struct work *w, double effort, bool *proved,
 
 static struct study *find_study(struct work *w)
 {
-	bool proved = true, far = false, same_path = w->v->deadlock || w->v->t->failure.condition;
+	bool proved = true, far = false;
+	bool same_path = (w->v->deadlock || w->v->t->failure.condition) && !w->o->leave_path;
 	bool none = true;
 	struct study *s = NULL;
 
@@ -259,7 +272,7 @@ static struct study *find_study(struct work *w)
 	/* Something avoids it along the recorded path: no need to leave that. */
 	if (!s && !far && !work_stopped(w))
 		s = find_branch(w, &none);
-	if (!s && !proved && !work_stopped(w))
+	if (same_path && !s && !proved && !work_stopped(w))
 		s = find_same_path(w, SAME_PATH_LAST, &proved, &far);
 	proved = proved && none;
 	if (s || work_stopped(w))

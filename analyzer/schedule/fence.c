@@ -118,7 +118,7 @@ void find_delays(struct work *w)
 	c = check_new(w->timeless, CHECK_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
 		check_step(c, w->order[k]);
-	x.win = window_new(c, w->order, from, w->n, w->n, CHECK_EXACT, VIEW_NONE);
+	x.win = window_new(c, w->order, from, w->n, w->n, CHECK_EXACT, VIEW_NONE, false);
 	x.enc = encode_new(x.win, &w->limit, false);
 	if (!x.enc->contradiction)
 		collect_pairs(&x);

@@ -24,6 +24,8 @@ struct sched_options {
 	double timeout;     /* seconds for the whole answer; 0: none */
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
+	bool leave_path;    /* an answer to the same trace had to leave the recorded path: do so at
+			     * once; only conditions have become firm since */
 	/* Called now and then with a phase name and 0..1 (or <0: unknown); returning
 	 * true stops the work: best so far is returned. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);

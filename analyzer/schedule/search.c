@@ -41,7 +41,7 @@ static enum smt_result solve_window(struct work *w, size_t from, size_t to, bool
 				    bool free_init)
 {
 	struct check *c = work_state(w, from, CHECK_EXACT);
-	struct window *win = window_new(c, w->order, from, to, w->n, CHECK_EXACT, VIEW_NONE);
+	struct window *win = window_new(c, w->order, from, to, w->n, CHECK_EXACT, VIEW_NONE, false);
 	struct encoding *enc;
 	enum smt_result r = SMT_UNSAT;
 	Z3_ast assume;
@@ -151,7 +151,7 @@ static void describe_cond(struct work *w, struct strbuf *b, uint32_t k)
 char *search_conflict(struct work *w)
 {
 	struct check *c = work_state(w, 0, CHECK_EXACT);
-	struct window *win = window_new(c, w->order, 0, w->n, w->n, CHECK_EXACT, VIEW_NONE);
+	struct window *win = window_new(c, w->order, 0, w->n, w->n, CHECK_EXACT, VIEW_NONE, false);
 	struct encoding *enc;
 	struct strbuf b = { 0 };
 	VEC(Z3_ast) assume = { 0 };

@@ -186,7 +186,7 @@ struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diver
 	s->to = to;
 	s->from = before_sleepers(w, to > window ? to - window : 0);
 	c = work_state(w, s->from, CHECK_ONWARD);
-	s->win = window_new(c, w->order, s->from, to, w->n, CHECK_ONWARD, diverge);
+	s->win = window_new(c, w->order, s->from, to, w->n, CHECK_ONWARD, diverge, w->trim);
 	s->win->relax = w->relax;
 	s->enc = encode_new(s->win, &w->limit, false);
 	if (!s->enc->contradiction)

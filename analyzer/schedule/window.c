@@ -50,11 +50,12 @@ static void find_cuts(const struct window *w, uint32_t *cut)
 	}
 }
 
-static void cut_at_branch(struct window *w)
+static void cut_at_branch(struct window *w, const uint32_t *order, size_t n, bool trim)
 {
 	uint32_t *cut = xcalloc(w->v->t->nthreads + 1, sizeof *cut);
 
-	find_cuts(w, cut);
+	if (!trim || !trim_cuts(w->v, order, n, w->diverge, cut))
+		find_cuts(w, cut);
 	for (uint32_t c = 0; c < w->v->nchains; c++) {
 		while (w->hi[c] > w->lo[c]) {
 			uint32_t i = w->v->chain[c][w->hi[c] - 1];
@@ -68,7 +69,7 @@ static void cut_at_branch(struct window *w)
 }
 
 struct window *window_new(struct check *c, const uint32_t *order, size_t from, size_t to,
-			  size_t n, enum check_end end, uint32_t diverge)
+			  size_t n, enum check_end end, uint32_t diverge, bool trim)
 {
 	struct window *w = xcalloc(1, sizeof *w);
 	const struct sched_view *v;
@@ -87,7 +88,7 @@ struct window *window_new(struct check *c, const uint32_t *order, size_t from, s
 		if (v->ev[i].pending)
 			add_event(w, i);
 	if (diverge != VIEW_NONE)
-		cut_at_branch(w);
+		cut_at_branch(w, order, n, trim);
 	w->events = xcalloc(v->n + 1, sizeof *w->events);
 	w->local = xmalloc((v->n + 1) * sizeof *w->local);
 	memset(w->local, 0xff, (v->n + 1) * sizeof *w->local);

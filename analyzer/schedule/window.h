@@ -24,13 +24,23 @@ struct window {
 			     * its thread then ends where that branch is */
 };
 
+
 /*
  * The window of order[from..to); c, which the window takes over, has executed
- * order[0..from). Pending events belong to it when it reaches the end.
+ * order[0..from). Pending events belong to it when it reaches the end. trim: where a thread
+ * diverges, only what the failing thread needs stays of what comes behind that.
  */
 struct window *window_new(struct check *c, const uint32_t *order, size_t from, size_t to,
-			  size_t n, enum check_end end, uint32_t diverge);
+			  size_t n, enum check_end end, uint32_t diverge, bool trim);
 void window_free(struct window *w);
+
+/*
+ * What order[0..n), which fails, still has to hold when the thread of this branch goes elsewhere
+ * there; cut: by thread, the first event left out. False: it cannot be left out, or the branch
+ * is the failing thread's own. (trim.c)
+ */
+bool trim_cuts(const struct sched_view *v, const uint32_t *order, size_t n, uint32_t diverge,
+	       uint32_t *cut);
 
 static inline bool window_has(const struct window *w, uint32_t event)
 {

@@ -19,6 +19,7 @@ struct work {
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
 	uint32_t relax;        /* for studies: see check_set_relax(), or VIEW_NONE */
+	bool trim;             /* for studies: see window_new() */
 	size_t study_events;   /* how many a window for what-if questions may hold */
 	struct sched_answer *a;
 };
@@ -64,6 +65,7 @@ struct branch {
 	uint32_t cond; /* view.conds[] */
 	uint64_t at;   /* place of its event in the failing order */
 	bool leads;    /* behind it lies what the failure depends on */
+	bool asks;     /* it looks at what the failure's condition reads */
 };
 /* Those that could go elsewhere, the last of the run first. *some: there are firm ones apart. */
 size_t find_branches(const struct work *w, struct branch *out, bool *some);

@@ -1,0 +1,126 @@
+/* Alternates that leave the recorded path, and answers told of a longer trace. */
+#include "tests/lib/check.h"
+#include "tests/lib/known.h"
+
+#include "common/strbuf.h"
+
+/*
+ * A count that falls to 0 before somebody else takes his reference. What the first does behind
+ * its branch (x) others saw: without that they cannot go their recorded way, and need not.
+ */
+static const char put_before_get[] =
+	"csched-sym 1\nvar refs 32 init 1\nvar x 32 init 0\nvar y 32 init 0\n"
+	"thread T0.1\n rmw refs p (sub p 1)\n cond (eq p 1)\n write x 1\n"
+	"thread T0.2\n read x a\n cond (eq a 1)\n write y 1\n"
+	"thread T0.3\n rmw refs g (add g 1)\n fail\n"
+	"failure assert thread T0.3 if (sle g 0)\n";
+
+static void consequences(void)
+{
+	struct sym_trace *t = parse(put_before_get);
+	struct sched_answer *a = solve(t, SCHED_SC);
+
+	CHECK(a->found && a->ncause == 1 && a->cause_minimal && has_edge(a, 0, 0, 2, 0),
+	      "put before get is the cause");
+	CHECK(a->nalternates == 1 && a->alternates[0].path_differs &&
+	      a->alternates[0].left.thread == 0 && a->alternates[0].order.n <= 3,
+	      "what followed from the branch need not happen when it goes elsewhere");
+	sched_answer_free(a);
+	sym_trace_free(t);
+}
+
+/* More branches that lead to the failure somehow than are ever tried come behind the one. */
+static void the_one_that_asks(void)
+{
+	struct strbuf b = { 0 };
+	struct sym_trace *t;
+	struct sched_answer *a;
+
+	strbuf_str(&b, "csched-sym 1\nvar refs 32 init 1\nvar on 32 init 1\nvar z 32 init 0\n"
+		       "thread T0.1\n rmw refs p (sub p 1)\n cond (eq p 1)\n write on 1\n"
+		       "thread T0.2\n");
+	for (int i = 0; i < 100; i++)
+		strbuf_fmt(&b, " read on r%d\n cond (eq r%d 1)\n", i, i);
+	strbuf_str(&b, " rmw refs g (add g 1)\n fail\nthread T0.3\n write on 2\n write on 1\n"
+		       "failure assert thread T0.2 if (sle g 0)\n");
+	char *text = strbuf_take(&b);
+
+	t = parse(text);
+	a = solve(t, SCHED_SC);
+	CHECK(a->found && a->ncause == 1 && has_edge(a, 0, 0, 1, 100),
+	      "the branch on what the failure is about comes first");
+	sched_answer_free(a);
+	sym_trace_free(t);
+	free(text);
+}
+
+/* Once the recorded path was left, it is not looked at again. */
+static void leave_at_once(void)
+{
+	struct sym_trace *t = parse(
+		"csched-sym 1\nvar x 32 init 0\nvar go 32 init 0\n"
+		"thread T0\n write x 1\n write go 1\n"
+		"thread T0.1\n read go g\n cond (eq g 1)\n read x r\n fail\n"
+		"thread T0.2\n write x 0\n"
+		"failure assert thread T0.1 if (eq r 0)\n");
+	struct sched_options o;
+	struct sched_answer *a;
+
+	sched_options_init(&o);
+	err_free(sched_solve(t, &o, &a));
+	CHECK(a->nalternates == 1 && !a->alternates[0].path_differs, "along the recorded path");
+	sched_answer_free(a);
+	o.leave_path = true;
+	err_free(sched_solve(t, &o, &a));
+	CHECK(a->nalternates == 1 && a->alternates[0].path_differs, "off the recorded path");
+	t->threads[1].conds[0].firm = true;
+	sched_answer_free(a);
+	err_free(sched_solve(t, &o, &a));
+	CHECK(!a->deterministic, "no branch left to turn, and nothing proved");
+	sched_answer_free(a);
+	sym_trace_free(t);
+}
+
+static const char shorter[] =
+	"csched-sym 1\nvar x 32 init 0\nvar y 32 init 0\n"
+	"thread T0\n write x 1\n"
+	"thread T0.1\n read x r\n fail\n"
+	"failure assert thread T0.1 if (eq r 0)\n";
+static const char longer[] =
+	"csched-sym 1\nvar x 32 init 0\nvar y 32 init 0\n"
+	"thread T0\n write y 1\n write y 2\n write x 1\n"
+	"thread T0.1\n write y 3\n read x r\n fail\n"
+	"failure assert thread T0.1 if (eq r 0)\n";
+
+static void lengthened(void)
+{
+	struct sym_trace *was = parse(shorter), *t = parse(longer);
+	struct sched_answer *a = solve(was, SCHED_SC), *b;
+	uint32_t more[] = { 2, 1 };
+
+	CHECK(a->found && has_edge(a, 1, 0, 0, 0), "the answer to the shorter trace");
+	b = sched_lengthen(was, t, SCHED_SC, a, more);
+	CHECK(b && b->found && b->ncause == a->ncause && has_edge(b, 1, 1, 0, 2),
+	      "the same cause in the longer one");
+	CHECK(b && b->failing.n == a->failing.n + 3 && b->failing.fails &&
+	      b->nalternates == a->nalternates && !b->alternates[0].order.fails,
+	      "with what came before in its orders");
+	sched_answer_free(b);
+	/* One that does not go on like the shorter one. */
+	t->threads[1].events[1].target = 1;
+	b = sched_lengthen(was, t, SCHED_SC, a, more);
+	CHECK(!b, "no answer when its orders do not hold there");
+	sched_answer_free(b);
+	sched_answer_free(a);
+	sym_trace_free(was);
+	sym_trace_free(t);
+}
+
+int main(void)
+{
+	consequences();
+	the_one_that_asks();
+	leave_at_once();
+	lengthened();
+	CHECK_END();
+}
