@@ -41,6 +41,7 @@ struct explanation {
 	struct report_validation failing_proof, alternate_proof;
 	char *failing_why, *alternate_why; /* owned texts of the proofs */
 	uint64_t ordered_insns;       /* executed in other orders than the recorded one */
+	bool printed;                 /* one of these did, what was not recorded */
 	VEC(struct report_phase) phases;
 	VEC(struct report_gap) gaps;
 	VEC(char *) texts;            /* of gaps */

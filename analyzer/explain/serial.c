@@ -312,6 +312,7 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 
 	s->tries++;
 	s->e->ordered_insns += out.insns;
+	s->e->printed |= out.printed;
 	*yes = false;
 	if (!bad && o.loose && out.kind == MACH_OUT_PASSED)
 		*yes = judge(s, from, &out);

@@ -51,6 +51,7 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 
 	free(points);
 	e->ordered_insns += out.insns;
+	e->printed |= out.printed;
 	if (bad) {
 		mach_outcome_free(&out);
 		return bad;

@@ -154,4 +154,10 @@ bool exec_time_out(struct mach_run *r, struct execution *x, uint32_t t);
 /* execute_spawn.c: a thread whose creation differs from the record; false: none can be made */
 bool exec_spawn(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t nr);
 
+/* execute_anew.c */
+/* Makes a call that was not recorded; false: nobody knows what it gives. */
+bool exec_anew(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t nr);
+/* Where nothing is mapped, the same in every execution of the same order; 0: no room. */
+uint64_t exec_fresh_place(struct mach_run *r, uint64_t size);
+
 #endif

@@ -208,24 +208,13 @@ static bool stays_inside(struct mach_run *r, struct run_thread *t, size_t i)
 	return true;
 }
 
-/* The same in every execution of the same order. */
-static uint64_t fresh_place(struct mach_run *r, uint64_t size)
-{
-	uint64_t at = r->fresh;
-
-	if (size > 1ull << 32 || r->fresh + size > MEM_TOP)
-		return 0;
-	r->fresh += size + MEM_PAGE;
-	return at;
-}
-
 /* The recorded mapping of a file, elsewhere. */
 static bool map_elsewhere(struct mach_run *r, struct run_thread *t, size_t i)
 {
 	const struct trc_leave *l = (const void *)t->recs.v[i + 1];
 	struct trc_effects fx = trc_effects(l);
 	uint64_t size = (exec_arg(r, 1) + MEM_PAGE - 1) & ~(uint64_t)(MEM_PAGE - 1);
-	uint64_t at = exec_arg(r, 3) & MAP_ANONYMOUS ? 0 : fresh_place(r, size);
+	uint64_t at = exec_arg(r, 3) & MAP_ANONYMOUS ? 0 : exec_fresh_place(r, size);
 
 	if (!at)
 		return false;
@@ -269,66 +258,6 @@ static bool from_record(struct mach_run *r, struct run_thread *t, uint64_t nr)
 	return false;
 }
 
-/* ---- done anew ---- */
-
-static bool anew(struct mach_run *r, struct run_thread *t, uint64_t nr)
-{
-	struct mem *mem = r->m->mem;
-	uint64_t size = (exec_arg(r, 1) + MEM_PAGE - 1) & ~(uint64_t)(MEM_PAGE - 1);
-	const struct trc_thread_info *info = trc_thread_at(r->t, t->index);
-
-	switch (nr) {
-	case SYS_write:
-	case SYS_sendto:
-		exec_returns(r, (int64_t)exec_arg(r, 2));
-		return true;
-	case SYS_mmap:
-		if (!(exec_arg(r, 3) & MAP_ANONYMOUS))
-			return false;
-		if (!(exec_arg(r, 3) & MAP_FIXED)) {
-			uint64_t fresh = fresh_place(r, size);
-
-			if (!fresh)
-				return false;
-			mem_map(mem, fresh, fresh + size, (unsigned)exec_arg(r, 2), false);
-			exec_returns(r, (int64_t)fresh);
-		} else {
-			mem_map(mem, exec_arg(r, 0), exec_arg(r, 0) + size, (unsigned)exec_arg(r, 2), false);
-			exec_returns(r, (int64_t)exec_arg(r, 0));
-		}
-		return true;
-	case SYS_munmap:
-		mem_unmap(mem, exec_arg(r, 0), exec_arg(r, 0) + size);
-		exec_returns(r, 0);
-		return true;
-	case SYS_mprotect:
-		mem_protect(mem, exec_arg(r, 0), exec_arg(r, 0) + size, (unsigned)exec_arg(r, 2));
-		exec_returns(r, 0);
-		return true;
-	case SYS_madvise:
-		if (exec_arg(r, 2) == MADV_DONTNEED)
-			mem_discard(mem, exec_arg(r, 0), exec_arg(r, 0) + size);
-		exec_returns(r, 0);
-		return true;
-	case SYS_gettid:
-		exec_returns(r, info && info->rec ? (int64_t)info->rec->tid : 1);
-		return true;
-	case SYS_getpid:
-		exec_returns(r, (int64_t)trc_identity_uint(r->t, "pid", 1));
-		return true;
-	case SYS_sched_yield:
-	case SYS_nanosleep:
-	case SYS_clock_nanosleep:
-	case SYS_rt_sigprocmask:
-	case SYS_set_robust_list:
-	case SYS_rseq:
-		exec_returns(r, nr == SYS_rseq ? -ENOSYS : 0);
-		return true;
-	default:
-		return false;
-	}
-}
-
 void exec_syscall(struct mach_run *r, struct execution *x, struct run_thread *t)
 {
 	uint64_t nr = (uint32_t)r->m->frame->g.guest_RAX, pc = r->m->frame->g.guest_RIP;
@@ -357,7 +286,7 @@ void exec_syscall(struct mach_run *r, struct execution *x, struct run_thread *t)
 	default:
 		break;
 	}
-	if (!from_record(r, t, nr) && !exec_spawn(r, x, t, nr) && !anew(r, t, nr)) {
+	if (!from_record(r, t, nr) && !exec_spawn(r, x, t, nr) && !exec_anew(r, x, t, nr)) {
 		char *what = xasprintf("system call %llu with other arguments",
 				       (unsigned long long)nr);
 

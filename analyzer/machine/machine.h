@@ -250,6 +250,7 @@ struct mach_outcome {
 	uint64_t insns;
 	bool left;        /* PASSED, and afterwards left the recorded world */
 	bool fails_later; /* PASSED, and afterwards came to another failure: see why */
+	bool printed;     /* what was not recorded; it was taken to be written */
 	size_t *noted;    /* of the loose points, those that came by, as they came; malloc'd */
 	size_t nnoted;
 };

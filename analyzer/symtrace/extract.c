@@ -271,6 +271,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.misuse_watch.freed);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
+	vec_free(&x.named);
 	free(x.counters);
 	free(x.stacks);
 	return e;

@@ -198,100 +198,6 @@ static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
 	th->atomic = SYM_NONE;
 }
 
-#define LOOP_CONDS 64 /* of one branch; a loop that tests longer gets its value fixed */
-
-/* The value a symbol had in the recorded run; false: no event has it. */
-static bool seen_of(const struct sym_trace *t, uint64_t symbol, expr_id *e, uint64_t *seen)
-{
-	for (size_t i = 0; i < t->nthreads; i++)
-		for (size_t k = t->threads[i].nevents; k-- > 0;) {
-			const struct sym_event *v = &t->threads[i].events[k];
-			const struct expr *x = v->symbol ? expr_get(t->pool, v->symbol) : NULL;
-
-			if (x && x->op == EX_SYMBOL && x->value == symbol && v->op == SYM_READ &&
-			    v->has_seen) {
-				*e = v->symbol;
-				*seen = v->seen;
-				return true;
-			}
-		}
-	return false;
-}
-
-struct pinning {
-	struct ext *x;
-	struct sym_cond at;
-	uint32_t thread;
-	bool all; /* out: every symbol has its recorded value by condition */
-	bool ask; /* only look */
-};
-
-static void pin(void *arg, uint64_t symbol)
-{
-	struct pinning *p = arg;
-	struct sym_trace *t = p->x->trace;
-	struct sym_cond c = p->at;
-	expr_id e;
-	uint64_t seen;
-
-	while (p->x->pinned.n <= symbol)
-		vec_push(&p->x->pinned, false);
-	if (p->x->pinned.v[symbol])
-		return;
-	if (p->ask || !seen_of(t, symbol, &e, &seen)) {
-		p->all = false;
-		return;
-	}
-	c.cond = expr_binary(t->pool, EX_EQ, e, expr_const(t->pool, expr_get(t->pool, e)->width, seen));
-	sym_add_cond(t, p->thread, &c);
-	p->x->pinned.v[symbol] = true;
-}
-
-/*
- * A branch in a long loop over a symbolic bound leaves a condition per round,
- * which together say little more than "the bound is what it was". From some
- * number on (or at once) just that is said, and the conditions it implies are left out.
- */
-static bool is_pinned(struct ext *x, uint32_t thread, const struct sym_cond *c, uint64_t pc,
-		      bool at_once)
-{
-	struct pinning p = { x, *c, thread, true, true };
-	uint64_t n = at_once ? UINT64_MAX : ext_count(x, thread, pc | 1ull << 63,
-						      mach_thread_insns(x->run, thread));
-
-	expr_symbols(x->trace->pool, c->cond, pin, &p);
-	if (p.all || n <= LOOP_CONDS)
-		return p.all;
-	p.all = true;
-	p.ask = false;
-	expr_symbols(x->trace->pool, c->cond, pin, &p);
-	return p.all;
-}
-
-/* Conditions hold from the thread's last event on. False: it says nothing new. */
-static bool add_cond(struct ext *x, uint32_t thread, expr_id cond, uint64_t pc, bool pin)
-{
-	const struct sym_thread *t = &x->trace->threads[thread];
-	struct sym_cond c = { .after = t->nevents ? (uint32_t)t->nevents - 1 : SYM_NONE,
-			      .cond = cond, .stack = SYM_NONE };
-
-	if (expr_get(x->trace->pool, cond)->concrete || is_pinned(x, thread, &c, pc, pin))
-		return false;
-	/* How a number is printed decides nothing; another order may print another one. */
-	if (level_is_printing(x->level, thread, pc)) {
-		sym_add_assumption(x->trace, "What the program prints does not steer it: an order "
-					     "in which it prints another value is taken for the same.");
-		return false;
-	}
-	/* A loop that tests the same value again adds nothing. */
-	for (size_t i = t->nconds; i > 0 && t->nconds - i < 8; i--)
-		if (t->conds[i - 1].cond == cond)
-			return false;
-	c.stack = ext_stack(x, thread, pc);
-	sym_add_cond(x->trace, thread, &c);
-	return true;
-}
-
 static void on_branch(void *arg, const struct mach_branch *b)
 {
 	struct ext *x = arg;
@@ -302,11 +208,14 @@ static void on_branch(void *arg, const struct mach_branch *b)
 		th->brink = b->insn;
 	if (b->cond == EXPR_NONE)
 		return;
-	if (!add_cond(x, b->thread, b->cond, b->pc, false))
-		return;
-	th->last = (struct ext_decision){ x->trace->threads[b->thread].nconds, b->insn };
-	if (level_is_own(x->level, b->pc))
-		th->last_own = th->last;
+
+	struct ext_decision d = { b->cond, x->trace->threads[b->thread].nconds, b->insn };
+	enum ext_cond_added added = ext_add_cond(x, b->thread, b->cond, b->pc, false);
+
+	if (added == COND_ADDED)
+		th->last = d;
+	if (added != COND_SAYS_NOTHING && level_is_own(x->level, b->pc))
+		th->last_own = d;
 }
 
 static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond, const char *why)
@@ -327,7 +236,7 @@ static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond
 		th->address_pc = pc;
 	}
 	/* That a hash comes out the same no solver says but for the same values. */
-	add_cond(x, thread, cond, pc, !strcmp(why, "a long computation"));
+	ext_add_cond(x, thread, cond, pc, !strcmp(why, "a long computation"));
 }
 
 static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
@@ -491,16 +400,16 @@ static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_f
 	}
 	/* What libraries test on the way down (how many digits has the number in the
 	 * message?) does not decide; but heap corruption is found by the heap. */
-	struct ext_decision d = !x->failing_in_runtime && th->last_own.cond ? th->last_own : th->last;
+	struct ext_decision d = !x->failing_in_runtime && th->last_own.cond != EXPR_NONE ? th->last_own :
+												   th->last;
 
-	if (!d.cond || d.cond > t->nconds)
+	if (d.cond == EXPR_NONE || d.before > t->nconds)
 		return EXPR_NONE;
-	expr_id cond = t->conds[d.cond - 1].cond;
-	t->nconds = d.cond - 1; /* those after it hold because it was decided */
+	t->nconds = d.before; /* those after it hold because it was decided */
 	x->fate = (struct mach_point){ x->failing, d.insn };
 	if (!x->failing_in_runtime && th->brink > d.insn)
 		x->brink = (struct mach_point){ x->failing, th->brink };
-	return cond;
+	return d.cond;
 }
 
 static void add_fail_event(struct ext *x)

@@ -9,7 +9,8 @@
 
 /* A branch that may turn out to be the one towards the failure. */
 struct ext_decision {
-	size_t cond;   /* index of its condition + 1; 0: none */
+	expr_id cond;    /* EXPR_NONE: none */
+	size_t before;   /* so many conditions came before it */
 	uint64_t insn;
 };
 
@@ -152,7 +153,9 @@ struct ext {
 	struct mach_point fate, brink; /* see struct ext_result */
 	struct ext_stack_seen *stacks;
 	size_t nstacks, stacks_cap;
-	VEC(bool) pinned; /* by symbol: a condition gives it its recorded value */
+	/* By symbol: a condition gives it its recorded value; how many conditions name it. */
+	VEC(bool) pinned;
+	VEC(uint32_t) named;
 };
 
 struct ext_thread *ext_thread(struct ext *x, uint32_t thread);
@@ -228,6 +231,15 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a);
 
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
+
+/* extract_conds.c */
+enum ext_cond_added {
+	COND_SAYS_NOTHING,
+	COND_IMPLIED, /* the values in it are fixed by other conditions */
+	COND_ADDED
+};
+/* Conditions hold from the thread's last event on. At once: its values are fixed instead. */
+enum ext_cond_added ext_add_cond(struct ext *x, uint32_t thread, expr_id cond, uint64_t pc, bool pin_at_once);
 
 /* extract_build.c: the third execution, and the failure. */
 err_t ext_build(struct ext *x);
