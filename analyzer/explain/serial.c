@@ -180,57 +180,6 @@ static bool is_by(const struct sched_edge *edge, uint32_t thread)
 	return thread == edge->before.thread || thread == edge->after.thread;
 }
 
-/* Two events on what the edge is about, not two reads, at least `own` of them by its threads. */
-static bool touch_each_other(const struct serial *s, const struct sched_edge *edge, int own,
-			     struct sched_ref a, struct sched_ref b)
-{
-	const struct sym_event *x = event_at(s, a), *y = event_at(s, b);
-
-	return a.thread != b.thread && same_target(x, y) && same_target(x, event_at(s, edge->before)) &&
-	       is_by(edge, a.thread) + is_by(edge, b.thread) >= own &&
-	       !(x->op == SYM_READ && y->op == SYM_READ);
-}
-
-/* What came before y in the failing order and does not come before it, at `at`, in this one. */
-static bool overtakes(const struct turning *x, const struct sched_edge *edge, int own, size_t at,
-		      struct sched_edge *pair)
-{
-	const struct serial *s = x->s;
-	struct sched_ref y = x->new->order.refs[at];
-
-	/* What is about something else overtakes nothing: no need to look. */
-	if (!same_target(event_at(s, y), event_at(s, edge->before)))
-		return false;
-	for (size_t i = place_in(&x->failing, y); i-- > 0;) {
-		struct sched_ref z = s->failing->refs[i];
-
-		if (!touch_each_other(s, edge, own, z, y) || place_in(&x->there, z) < at)
-			continue;
-		*pair = (struct sched_edge){ .before = z, .after = y };
-		return true;
-	}
-	return false;
-}
-
-static bool first_pair(const struct turning *x, int own, struct sched_edge *pair, size_t *end)
-{
-	const struct serial *s = x->s;
-	const struct sched_answer *a = s->e->answer;
-
-	for (size_t at = x->new->kept; at < x->new->order.n; at++)
-		for (size_t i = 0; i < a->ncause; i++) {
-			if (!same_target(event_at(s, a->cause[i].before),
-					 event_at(s, a->cause[i].after)) ||
-			    !overtakes(x, &a->cause[i], own, at, pair))
-				continue;
-			size_t other = place_in(&x->there, pair->before);
-
-			*end = other == SIZE_MAX ? at + 1 : other + 1;
-			return true;
-		}
-	return false;
-}
-
 /* Is this done by an instruction of the root cause, if at another time or by another thread? */
 static bool is_done_in_cause(const struct serial *s, struct sched_ref r)
 {
@@ -243,8 +192,63 @@ static bool is_done_in_cause(const struct serial *s, struct sched_ref r)
 	return false;
 }
 
+/* How close a pair is to the edge of the root cause that it is about. */
+enum closeness { SAME_PLACES, ITS_THREADS, ONE_OF_ITS_THREADS, NCLOSENESS };
+
+/* Two events on what the edge is about, not two reads. */
+static bool touch_each_other(const struct serial *s, const struct sched_edge *edge, enum closeness how,
+			     struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_event *x = event_at(s, a), *y = event_at(s, b);
+
+	return a.thread != b.thread && same_target(x, y) && same_target(x, event_at(s, edge->before)) &&
+	       is_by(edge, a.thread) + is_by(edge, b.thread) >= (how == ONE_OF_ITS_THREADS ? 1 : 2) &&
+	       !(x->op == SYM_READ && y->op == SYM_READ) &&
+	       (how != SAME_PLACES || (is_done_in_cause(s, a) && is_done_in_cause(s, b)));
+}
+
+/* What came before y in the failing order and does not come before it, at `at`, in this one. */
+static bool overtakes(const struct turning *x, const struct sched_edge *edge, enum closeness how, size_t at,
+		      struct sched_edge *pair)
+{
+	const struct serial *s = x->s;
+	struct sched_ref y = x->new->order.refs[at];
+
+	/* What is about something else overtakes nothing: no need to look. */
+	if (!same_target(event_at(s, y), event_at(s, edge->before)))
+		return false;
+	for (size_t i = place_in(&x->failing, y); i-- > 0;) {
+		struct sched_ref z = s->failing->refs[i];
+
+		if (!touch_each_other(s, edge, how, z, y) || place_in(&x->there, z) < at)
+			continue;
+		*pair = (struct sched_edge){ .before = z, .after = y };
+		return true;
+	}
+	return false;
+}
+
+static bool first_pair(const struct turning *x, enum closeness how, struct sched_edge *pair, size_t *end)
+{
+	const struct serial *s = x->s;
+	const struct sched_answer *a = s->e->answer;
+
+	for (size_t at = x->new->kept; at < x->new->order.n; at++)
+		for (size_t i = 0; i < a->ncause; i++) {
+			if (!same_target(event_at(s, a->cause[i].before),
+					 event_at(s, a->cause[i].after)) ||
+			    !overtakes(x, &a->cause[i], how, at, pair))
+				continue;
+			size_t other = place_in(&x->there, pair->before);
+
+			*end = other == SIZE_MAX ? at + 1 : other + 1;
+			return true;
+		}
+	return false;
+}
+
 /*
- * The first pair about the root cause that this order turns round.
+ * The first pair about the root cause that this order turns round, of the closest there are.
  * What follows is each thread going on: it differs in many ways that tell nothing.
  */
 static enum telling find_pair(const struct serial *s, struct executed *new)
@@ -254,13 +258,12 @@ static enum telling find_pair(const struct serial *s, struct executed *new)
 
 	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
 	new->end = new->order.n;
-	enum telling told = TELLS_NOTHING;
-	if (first_pair(&x, 2, &new->pair, &new->end) || first_pair(&x, 1, &new->pair, &new->end))
-		told = is_done_in_cause(s, new->pair.before) && is_done_in_cause(s, new->pair.after) ?
-		       TELLS : LEADS_ASIDE;
+	enum closeness how = SAME_PLACES;
+	while (how < NCLOSENESS && !first_pair(&x, how, &new->pair, &new->end))
+		how++;
 	places_free(&x.failing);
 	places_free(&x.there);
-	return told;
+	return how == SAME_PLACES ? TELLS : how < NCLOSENESS ? LEADS_ASIDE : TELLS_NOTHING;
 }
 
 /* ---- executing ---- */
