@@ -103,7 +103,8 @@ enum ctl_how {
  * bias); N counts from 1; WHEN is "before" or "after" the instruction; after a
  * call means when it has returned. MODULE "-" is the start of the thread; an N of CTL_NEVER
  * never comes; THREAD "*" at its start is every thread that no line names. A target may also be "again": inside the call of a condition wait, woken,
- * before the mutex is taken again; after any other call. And a source "inside" a call: it has come
+ * before the mutex is taken again; after any other call. "woken" is inside a condition wait, too: as a
+ * target before it takes a wake-up, as a source when it has done so. And a source "inside" a call: it has come
  * to a system call there (it has arrived at a barrier, or let its mutex go), or has returned.
  * "middle" is between the read and the write of an instruction that does both (add $1, counter).
  *

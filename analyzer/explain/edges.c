@@ -1,46 +1,10 @@
-#include "analyzer/explain/edges.h"
+#include "analyzer/explain/edges_internal.h"
 
 #include <string.h>
 
 #define MAX_HELD 32
 
-/* What is known about one variable while going through the order. */
-struct access {
-	bool relevant;
-	bool written;
-	struct sched_ref write;
-	VEC(struct sched_ref) reads; /* since that write, the last one of each thread */
-};
-
-/* Of a lock that a deadlock is about: who gave it back last. */
-struct lock {
-	bool relevant;
-	bool released;
-	struct sched_ref release;
-};
-
-struct work {
-	const struct sym_trace *t;
-	const struct sched_order *order;
-	size_t until;
-	size_t **place;          /* [thread][index] -> place in the order, SIZE_MAX: not in it */
-	struct access *vars;
-	struct lock *locks;      /* by object */
-	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
-	struct edges *out;
-};
-
-static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
-{
-	return &t->threads[r.thread].events[r.index];
-}
-
-static size_t place_of_event(const struct work *w, struct sched_ref r)
-{
-	return w->place[r.thread][r.index];
-}
-
-static void index_order(struct work *w)
+static void index_order(struct edges_work *w)
 {
 	w->place = xcalloc(w->t->nthreads, sizeof *w->place);
 	for (size_t i = 0; i < w->t->nthreads; i++) {
@@ -98,7 +62,7 @@ static bool holds(const struct held *h, size_t n, uint32_t object)
 }
 
 /* The last time thread gives `object` back before this place of the order, or SYM_NONE. */
-static uint32_t last_release(const struct work *w, uint32_t thread, uint32_t object, size_t place)
+static uint32_t last_release(const struct edges_work *w, uint32_t thread, uint32_t object, size_t place)
 {
 	const struct sym_thread *th = &w->t->threads[thread];
 	uint32_t release = SYM_NONE;
@@ -112,9 +76,9 @@ static uint32_t last_release(const struct work *w, uint32_t thread, uint32_t obj
 
 /* ---- collecting ---- */
 
-static void push(struct work *w, struct sched_ref before, struct sched_ref after)
+void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref after)
 {
-	size_t a = place_of_event(w, before), b = place_of_event(w, after);
+	size_t a = edges_place_of(w, before), b = edges_place_of(w, after);
 
 	if (before.thread == after.thread || a == SIZE_MAX || b == SIZE_MAX || a >= b)
 		return;
@@ -134,14 +98,14 @@ static void push(struct work *w, struct sched_ref before, struct sched_ref after
  * must have left it before this one is entered; and an edge between two
  * sections of one lock is that, no more. True: the edge is such a one.
  */
-static bool order_sections(struct work *w, struct sched_ref before, struct held h, uint32_t thread)
+static bool order_sections(struct edges_work *w, struct sched_ref before, struct held h, uint32_t thread)
 {
 	struct held mine[MAX_HELD];
 	struct sched_ref enter = { thread, h.event };
 	bool hoisted = false;
 
 	for (uint32_t i = 0; i < w->t->nthreads; i++) {
-		struct sched_ref leave = { i, last_release(w, i, h.object, place_of_event(w, enter)) };
+		struct sched_ref leave = { i, last_release(w, i, h.object, edges_place_of(w, enter)) };
 
 		if (i == thread)
 			continue;
@@ -151,7 +115,7 @@ static bool order_sections(struct work *w, struct sched_ref before, struct held 
 			leave = before;
 		if (leave.index == SYM_NONE)
 			continue;
-		push(w, leave, enter);
+		edges_push(w, leave, enter);
 		hoisted |= i == before.thread && leave.index >= before.index;
 	}
 	return hoisted;
@@ -161,7 +125,7 @@ static bool order_sections(struct work *w, struct sched_ref before, struct held 
  * A thread that waits with a permit of a semaphore in its hands may keep others from coming to what
  * it waits for. When it got the permit behind `place` it can as well wait in front of that.
  */
-static struct sched_ref outside_permits(const struct work *w, struct sched_ref r, size_t place)
+static struct sched_ref outside_permits(const struct edges_work *w, struct sched_ref r, size_t place)
 {
 	const struct sym_thread *th = &w->t->threads[r.thread];
 
@@ -179,9 +143,9 @@ static struct sched_ref outside_permits(const struct work *w, struct sched_ref r
 	return r;
 }
 
-static void add(struct work *w, struct sched_ref before, struct sched_ref after)
+static void add(struct edges_work *w, struct sched_ref before, struct sched_ref after)
 {
-	after = outside_permits(w, after, place_of_event(w, before));
+	after = outside_permits(w, after, edges_place_of(w, before));
 	struct held h[MAX_HELD];
 	size_t n = locks_held(w->t, after, h);
 	bool hoisted = false;
@@ -189,7 +153,7 @@ static void add(struct work *w, struct sched_ref before, struct sched_ref after)
 	for (size_t i = 0; i < n; i++)
 		hoisted |= order_sections(w, before, h[i], after.thread);
 	if (!hoisted)
-		push(w, before, after);
+		edges_push(w, before, after);
 }
 
 static void note_read(struct access *x, struct sched_ref r)
@@ -202,9 +166,9 @@ static void note_read(struct access *x, struct sched_ref r)
 	vec_push(&x->reads, r);
 }
 
-static void access(struct work *w, struct sched_ref r)
+static void access(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(w->t, r);
+	const struct sym_event *e = edges_event(w->t, r);
 	bool reads = e->op == SYM_READ || e->op == SYM_RMW;
 	bool writes = e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
 
@@ -228,9 +192,9 @@ static void access(struct work *w, struct sched_ref r)
  * Who comes last to a barrier is told so, and may be the one to do what has to be done once.
  * When the first one leaves, those that have arrived are the round.
  */
-static void barrier(struct work *w, struct sched_ref r)
+static void barrier(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(w->t, r);
+	const struct sym_event *e = edges_event(w->t, r);
 	size_t kept = 0, n = w->arrived.n;
 
 	if (e->op == SYM_BARRIER_ENTER)
@@ -243,14 +207,14 @@ static void barrier(struct work *w, struct sched_ref r)
 		struct sched_ref x = w->arrived.v[i];
 
 		closes |= x.thread == enter.thread && x.index == enter.index;
-		if (event_at(w->t, x)->target == e->target)
+		if (edges_event(w->t, x)->target == e->target)
 			last = x;
 	}
 	for (size_t i = 0; i < n && closes; i++) {
 		struct sched_ref x = w->arrived.v[i];
 
-		if (event_at(w->t, x)->target == e->target)
-			push(w, x, last);
+		if (edges_event(w->t, x)->target == e->target)
+			edges_push(w, x, last);
 		else
 			w->arrived.v[kept++] = x;
 	}
@@ -259,9 +223,9 @@ static void barrier(struct work *w, struct sched_ref r)
 }
 
 /* A deadlock can come early: who has its locks before whom is a part of the order. */
-static void section(struct work *w, struct sched_ref r)
+static void section(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(w->t, r);
+	const struct sym_event *e = edges_event(w->t, r);
 	struct lock *l = acquires(e) || e->op == SYM_UNLOCK ? &w->locks[e->target] : NULL;
 
 	if (!l || !l->relevant)
@@ -270,11 +234,11 @@ static void section(struct work *w, struct sched_ref r)
 		l->released = true;
 		l->release = r;
 	} else if (l->released) {
-		push(w, l->release, r);
+		edges_push(w, l->release, r);
 	}
 }
 
-static void mark_locks(struct work *w)
+static void mark_locks(struct edges_work *w)
 {
 	const struct sym_failure *f = &w->t->failure;
 
@@ -286,9 +250,9 @@ static void mark_locks(struct work *w)
 	}
 }
 
-static void mark(struct work *w, struct sched_ref r)
+static void mark(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(w->t, r);
+	const struct sym_event *e = edges_event(w->t, r);
 
 	if ((e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW) && e->target < w->t->nvars)
 		w->vars[e->target].relevant = true;
@@ -312,7 +276,7 @@ static void ask(void *question, uint64_t symbol)
 }
 
 /* Everything the threads that matter branched on: they must come the same way. */
-static void note_paths(struct work *w, const struct sched_answer *a, bool *needed)
+static void note_paths(struct edges_work *w, const struct sched_answer *a, bool *needed)
 {
 	const struct sym_trace *t = w->t;
 
@@ -336,7 +300,7 @@ static bool reads_needed(const struct sym_trace *t, const struct sym_event *e, c
 }
 
 /* One step back: variables whose values are needed, and what was written to them. */
-static bool mark_step(struct work *w, bool *needed, bool *followed)
+static bool mark_step(struct edges_work *w, bool *needed, bool *followed)
 {
 	const struct sym_trace *t = w->t;
 	bool more = false;
@@ -361,7 +325,7 @@ static bool mark_step(struct work *w, bool *needed, bool *followed)
 }
 
 /* What the failure and the way there are computed from has a say in every order. */
-static void mark_conditions(struct work *w, const struct sched_answer *a)
+static void mark_conditions(struct edges_work *w, const struct sched_answer *a)
 {
 	const struct sym_trace *t = w->t;
 	bool *needed = xcalloc(expr_symbol_count(t->pool) + 1, sizeof *needed);
@@ -376,7 +340,7 @@ static void mark_conditions(struct work *w, const struct sched_answer *a)
 	free(needed);
 }
 
-static void mark_variables(struct work *w, const struct sched_answer *a, const struct dsp *d)
+static void mark_variables(struct edges_work *w, const struct sched_answer *a, const struct dsp *d)
 {
 	for (size_t i = 0; i < a->ncause; i++) {
 		mark(w, a->cause[i].before);
@@ -388,26 +352,26 @@ static void mark_variables(struct work *w, const struct sched_answer *a, const s
 	mark_conditions(w, a);
 }
 
-static void add_cause(struct work *w, const struct sched_answer *a)
+static void add_cause(struct edges_work *w, const struct sched_answer *a)
 {
 	for (size_t i = 0; i < a->ncause; i++) {
 		struct sched_edge e = a->cause[i];
 
-		if (place_of_event(w, e.after) < place_of_event(w, e.before))
+		if (edges_place_of(w, e.after) < edges_place_of(w, e.before))
 			e = (struct sched_edge){ e.after, e.before };
 		add(w, e.before, e.after);
 	}
 }
 
 /* Who blocks for ever comes when what it wants is taken. */
-static void add_waits(struct work *w, const struct dsp *d)
+static void add_waits(struct edges_work *w, const struct dsp *d)
 {
 	for (size_t i = 0; d && w->order->fails && i < d->nwaits; i++)
 		add(w, d->waits[i].holds, d->waits[i].wants);
 }
 
 /* The first time thread takes `object` behind this place of the order, or SYM_NONE. */
-static uint32_t next_acquisition(const struct work *w, uint32_t thread, uint32_t object, size_t place)
+static uint32_t next_acquisition(const struct edges_work *w, uint32_t thread, uint32_t object, size_t place)
 {
 	const struct sym_thread *th = &w->t->threads[thread];
 
@@ -422,7 +386,7 @@ static uint32_t next_acquisition(const struct work *w, uint32_t thread, uint32_t
  * Who passes its failure inside a section does more there than was recorded. Whoever enters a
  * section of that lock behind it must not come first, though no recorded access tells.
  */
-static void add_passed(struct work *w)
+static void add_passed(struct edges_work *w)
 {
 	const struct sym_trace *t = w->t;
 	struct sched_ref last = { t->failure.thread, SYM_NONE };
@@ -439,10 +403,10 @@ static void add_passed(struct work *w)
 	for (size_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < t->nthreads; k++) {
 			uint32_t enter = k == last.thread ? SYM_NONE :
-				next_acquisition(w, k, h[i].object, place_of_event(w, last));
+				next_acquisition(w, k, h[i].object, edges_place_of(w, last));
 
 			if (enter != SYM_NONE)
-				push(w, last, (struct sched_ref){ k, enter });
+				edges_push(w, last, (struct sched_ref){ k, enter });
 		}
 }
 
@@ -468,10 +432,18 @@ static void drop_implied(struct edges *out)
 	out->v.n = kept;
 }
 
+/* A macro, because every vector is a type of its own. */
+#define keep_last(list, most) \
+	do { \
+		size_t most_ = (most), extra_ = (list)->n > most_ ? (list)->n - most_ : 0; \
+		memmove((list)->v, (list)->v + extra_, ((list)->n - extra_) * sizeof *(list)->v); \
+		(list)->n -= extra_; \
+	} while (0)
+
 void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,
 		       const struct sched_order *order, size_t until, size_t max, struct edges *out)
 {
-	struct work w = { .t = t, .order = order, .until = until < order->n ? until : order->n,
+	struct edges_work w = { .t = t, .order = order, .until = until < order->n ? until : order->n,
 			  .out = out };
 
 	w.vars = xcalloc(t->nvars + 1, sizeof *w.vars);
@@ -487,12 +459,11 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 		section(&w, order->refs[i]);
 		barrier(&w, order->refs[i]);
 	}
+	edges_wakes(&w);
 	vec_free(&w.arrived);
 	drop_implied(out);
-	if (out->v.n > max) {
-		memmove(out->v.v, out->v.v + (out->v.n - max), max * sizeof *out->v.v);
-		out->v.n = max;
-	}
+	keep_last(&out->wakes, max / 3);
+	keep_last(&out->v, max - out->wakes.n);
 	for (size_t i = 0; i < t->nvars; i++)
 		vec_free(&w.vars[i].reads);
 	for (size_t i = 0; i < t->nthreads; i++)
@@ -510,7 +481,7 @@ struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order
 	for (size_t i = 0; i < t->nthreads; i++)
 		last[i].index = SYM_NONE;
 	for (size_t i = 0; i < order->n && i < until; i++) {
-		const struct sym_event *e = event_at(t, order->refs[i]);
+		const struct sym_event *e = edges_event(t, order->refs[i]);
 
 		if ((e->op != SYM_FAIL || e->pc) && usable(arg, e))
 			last[order->refs[i].thread] = order->refs[i];

@@ -10,12 +10,15 @@
 
 struct edges {
 	VEC(struct sched_edge) v;
+	/* Of waits for a condition: the first takes its wake-up before the second does. A wait is
+	 * its SYM_WAIT, or the release that begins it when it is not woken in the order. */
+	VEC(struct sched_edge) wakes;
 };
 
 /*
  * The root cause's pairs as the order has them, the order of all conflicting
  * accesses to the variables of the projection, and the order of the lock sections
- * a waiting thread might be in; nothing that the others imply. At most max, those
+ * a waiting thread might be in, and who is woken where several wait; nothing that the others imply. At most max, those
  * nearest to the failure. until: how many events of the order are to be kept.
  */
 void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,

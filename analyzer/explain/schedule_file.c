@@ -212,6 +212,19 @@ static void add_edge(struct explanation *e, struct schedule *s, struct sched_edg
 	vec_push(&s->edges, out);
 }
 
+/* Which of two who wait takes a wake-up first. */
+static void add_wakes(struct explanation *e, struct schedule *s, struct sched_edge edge)
+{
+	size_t before = s->edges.n;
+
+	add_edge(e, s, edge, true);
+	if (s->edges.n == before)
+		return;
+	struct schedule_edge *x = &s->edges.v[before];
+	x->source.after = x->source.inside = x->target.again = x->target.after = false;
+	x->source.woken = x->target.woken = true;
+}
+
 static bool is_usable(void *explanation, const struct sym_event *ev)
 {
 	struct explanation *e = explanation;
@@ -439,7 +452,10 @@ static void add_edges(struct explanation *e, struct schedule *s, const struct sc
 			  &edges);
 	for (size_t i = 0; i < edges.v.n; i++)
 		add_edge(e, s, edges.v.v[i], false);
+	for (size_t i = 0; i < edges.wakes.n; i++)
+		add_wakes(e, s, edges.wakes.v[i]);
 	vec_free(&edges.v);
+	vec_free(&edges.wakes);
 }
 
 err_t explain_write_failing(struct explanation *e, FILE *f)

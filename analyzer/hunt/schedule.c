@@ -44,7 +44,8 @@ static bool read_end(char **p, struct schedule_end *e)
 	e->again = !strcmp(when, "again");
 	e->inside = !strcmp(when, "inside");
 	e->middle = !strcmp(when, "middle");
-	if (!e->after && !e->again && !e->inside && !e->middle && strcmp(when, "before"))
+	e->woken = !strcmp(when, "woken");
+	if (!e->after && !e->again && !e->inside && !e->middle && !e->woken && strcmp(when, "before"))
 		return false;
 	e->thread = xstrdup(thread);
 	e->module = xstrdup(module);
@@ -178,7 +179,7 @@ err_t schedule_read(const char *path, struct schedule *out)
 static void write_end(FILE *f, const struct schedule_end *e)
 {
 	fprintf(f, " %s %s %" PRIx64 " %" PRIu64 " %s", e->thread, e->module, e->offset, e->n,
-		e->again ? "again" : e->inside ? "inside" : e->middle ? "middle" : e->after ? "after" : "before");
+		e->again ? "again" : e->woken ? "woken" : e->inside ? "inside" : e->middle ? "middle" : e->after ? "after" : "before");
 }
 
 static void write_place(FILE *f, uint32_t id, const char *side, const struct schedule_end *e)
@@ -284,6 +285,7 @@ char *schedule_end_text(const struct schedule_end *e)
 	}
 	strbuf_fmt(&b, "%s %s ", e->thread, e->n == CTL_NEVER ? "failing at" :
 					    e->again ? "taking the mutex again at" :
+					    e->woken ? "woken at" :
 					    e->inside ? "waiting at" :
 					    e->middle ? "inside" :
 					    e->after ? "after" : "before");

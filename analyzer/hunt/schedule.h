@@ -15,7 +15,7 @@ struct schedule_end {
 	char *thread;   /* "T0.1" */
 	char *module;   /* file name without its directory */
 	uint64_t offset, n;
-	bool after, again, inside, middle; /* none: before */
+	bool after, again, inside, middle, woken; /* none: before */
 	struct place place; /* .function NULL: not known */
 	bool lost;      /* schedule_remap(): not in the new build */
 };

@@ -1,0 +1,49 @@
+/* What the parts of edges_that_matter() share while they collect. */
+#ifndef CSCHED_EXPLAIN_EDGES_INTERNAL_H
+#define CSCHED_EXPLAIN_EDGES_INTERNAL_H
+
+#include "analyzer/explain/edges.h"
+
+/* What is known about one variable while going through the order. */
+struct access {
+	bool relevant;
+	bool written;
+	struct sched_ref write;
+	VEC(struct sched_ref) reads; /* since that write, the last one of each thread */
+};
+
+/* Of a lock that a deadlock is about: who gave it back last. */
+struct lock {
+	bool relevant;
+	bool released;
+	struct sched_ref release;
+};
+
+struct edges_work {
+	const struct sym_trace *t;
+	const struct sched_order *order;
+	size_t until;
+	size_t **place;          /* [thread][index] -> place in the order, SIZE_MAX: not in it */
+	struct access *vars;
+	struct lock *locks;      /* by object */
+	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
+	struct edges *out;
+};
+
+static inline const struct sym_event *edges_event(const struct sym_trace *t, struct sched_ref r)
+{
+	return &t->threads[r.thread].events[r.index];
+}
+
+static inline size_t edges_place_of(const struct edges_work *w, struct sched_ref r)
+{
+	return w->place[r.thread][r.index];
+}
+
+/* Adds an edge unless one that is there implies it. */
+void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref after);
+
+/* wakes.c: which of several waiters a signal wakes. */
+void edges_wakes(struct edges_work *w);
+
+#endif

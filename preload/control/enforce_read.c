@@ -1,0 +1,118 @@
+/* Schedule files (common/control_format.h), without libc. */
+#include "preload/control/enforce.h"
+
+#include "preload/raw.h"
+
+#include <fcntl.h>
+
+#define NAME_MAX_ 256
+
+static bool word(const char **p, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (**p == ' ')
+		(*p)++;
+	while (**p && **p != ' ' && **p != '\n' && n + 1 < size)
+		out[n++] = *(*p)++;
+	out[n] = 0;
+	return n > 0 && (**p == ' ' || **p == '\n' || !**p);
+}
+
+static bool number(const char **p, unsigned base, uint64_t *v)
+{
+	char digits[24];
+
+	*v = 0;
+	if (!word(p, digits, sizeof digits))
+		return false;
+	for (char *d = digits; *d; d++) {
+		unsigned x = *d >= 'a' ? (unsigned)(*d - 'a' + 10) : (unsigned)(*d - '0');
+
+		if (x >= base)
+			return false;
+		*v = *v * base + x;
+	}
+	return true;
+}
+
+bool enf_same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static const char when_names[][8] = { "before", "after", "again", "inside", "middle", "woken" };
+
+static bool parse_end(const char **p, struct enf_end *e)
+{
+	char module[NAME_MAX_], when[8];
+
+	if (!word(p, e->thread, sizeof e->thread) || !word(p, module, sizeof module) ||
+	    !number(p, 16, &e->offset) || !number(p, 10, &e->n) || !word(p, when, sizeof when))
+		return false;
+	e->module = ctl_module_hash(module);
+	for (unsigned i = 0; i < sizeof when_names / sizeof *when_names; i++)
+		if (enf_same(when, when_names[i])) {
+			e->when = (enum enf_when)i;
+			return true;
+		}
+	return false;
+}
+
+static bool parse_line(struct enf_schedule *s, const char *p)
+{
+	char keyword[8];
+
+	if (*p == '#' || *p == '\n' || !*p)
+		return true;
+	if (!word(&p, keyword, sizeof keyword))
+		return false;
+	if (enf_same(keyword, "yield")) {
+		s->yields = true;
+		return true;
+	}
+	if (s->nedges == CTL_MAX_EDGES)
+		return false;
+	struct enf_edge *e = &s->edges[s->nedges];
+	e->turn = enf_same(keyword, "turn");
+	e->meet = enf_same(keyword, "meet");
+	if ((!e->turn && !e->meet && !enf_same(keyword, "edge")) || !number(&p, 10, &e->id) ||
+	    (!e->turn && !parse_end(&p, &e->source)) || !parse_end(&p, &e->target))
+		return false;
+	s->waits |= enf_in_wait(&e->target) || enf_in_wait(&e->source);
+	s->turns |= e->turn;
+	s->nedges++;
+	return true;
+}
+
+static bool parse(struct enf_schedule *s, const char *p)
+{
+	size_t n = strlen(CTL_SCHEDULE_MAGIC);
+
+	if (memcmp(p, CTL_SCHEDULE_MAGIC, n) || p[n] != '\n')
+		return false;
+	for (p += n + 1; *p;) {
+		if (!parse_line(s, p))
+			return false;
+		while (*p && *p != '\n')
+			p++;
+		p += *p == '\n';
+	}
+	return s->nedges > 0;
+}
+
+bool enf_read(const char *path, struct enf_schedule *out)
+{
+	static char text[1 << 18];
+	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	for (long got = 1; !raw_failed(fd) && got > 0 && n < sizeof text - 1; n += got > 0 ? (size_t)got : 0)
+		got = raw(SYS_read, fd, text + n, sizeof text - 1 - n);
+	if (!raw_failed(fd))
+		raw(SYS_close, fd);
+	text[n] = 0;
+	return n > 0 && n < sizeof text - 1 && parse(out, text);
+}
