@@ -33,8 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 3
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one */
+#define TRC_VERSION 4
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -523,6 +523,8 @@ struct trc_thread_exit {
  *     1 byte k+1, then 2 or 3 bytes   side exit k is an indirect branch (bit in guessed)
  *                      that the fragment follows to side[k].target; it went to
  *                      the fragment with this id instead
+ *                      Side exits before it may be ways of the same branch (bit in
+ *                      cases): taken, it went to side[k].target; passed, it did not
  *     1 byte nsides+1  fell through to `next` (left out when nsides is 0)
  *     2 or 3 bytes     an indirect branch went to the fragment with this id
  *                      (kind TRC_FRAG_INDIRECT), see trc_target(); id 0: to an
@@ -588,7 +590,7 @@ struct trc_fragment {
 	uint16_t nsides, nitems;
 	uint32_t passed_taken; /* bit k: side exit k is the branch not taken, see above */
 	uint32_t guessed;      /* bit k: side exit k is an indirect branch that is followed */
-	uint32_t reserved;
+	uint32_t cases;        /* bit k: side exit k is one way of an indirect branch */
 	/* nsides times struct trc_side, then nitems times struct trc_item */
 };
 

@@ -103,6 +103,8 @@ static const char *check_fragment(const struct trc_rec *rec)
 		return "too many side exits";
 	if (f->guessed & f->passed_taken || (uint64_t)f->guessed >> f->nsides)
 		return "an impossible guess";
+	if (f->cases & (f->guessed | f->passed_taken) || (uint64_t)f->cases >> f->nsides)
+		return "an impossible case";
 	if (f->nsides * sizeof(struct trc_side) > left)
 		return "more side exits than fit";
 	left -= f->nsides * sizeof(struct trc_side);

@@ -158,7 +158,8 @@ static bool branch_conditional(struct mach_run *r, struct run_thread *t,
 
 	if (is_behind_cut(t))
 		return refuse(r, ACT_END);
-	if (at >= known_sides(s) || sides[at].pc != b->last_pc || s->frag->rec->guessed >> at & 1) {
+	if (at >= known_sides(s) || sides[at].pc != b->last_pc ||
+	    (s->frag->rec->guessed | s->frag->rec->cases) >> at & 1) {
 		run_mismatch(r, b->last_pc, "a branch where the record has none (fragment 0x%" PRIx64 ")",
 			     s->frag->pc);
 		return refuse(r, ACT_MISMATCH);
@@ -220,10 +221,46 @@ static bool branch_guessed(struct mach_run *r, struct run_thread *t, const struc
 	return indirect_is(r, b, next, usual);
 }
 
+/*
+ * Ways of this branch that the fragment compares with, and that it did not go; true when it went the one
+ * that was recorded, or when it may not go on.
+ */
+static bool branch_case(struct mach_run *r, struct run_thread *t, const struct mach_block *b,
+			uint64_t next, bool *verdict)
+{
+	const struct path_step *s = &t->step;
+	const struct trc_side *sides = trc_fragment_sides(s->frag->rec);
+
+	for (; t->s.side < known_sides(s) && s->frag->rec->cases >> t->s.side & 1 &&
+	       sides[t->s.side].pc == b->last_pc; t->s.side++) {
+		uint64_t way = sides[t->s.side].target;
+
+		if (s->exit == PATH_SIDE && t->s.side == s->side) {
+			*verdict = indirect_is(r, b, next, way);
+			if (*verdict)
+				step_done(r, t);
+			return true;
+		}
+		if (next != way)
+			continue;
+		/* It would have left a byte. */
+		if (s->exit == PATH_CUT)
+			*verdict = refuse(r, ACT_END);
+		else
+			*verdict = indirect_is(r, b, next, s->next_pc ? s->next_pc : UINT64_MAX);
+		return true;
+	}
+	return false;
+}
+
 static bool branch_indirect(struct mach_run *r, struct run_thread *t, const struct mach_block *b,
 			    uint64_t next)
 {
 	const struct path_step *s = &t->step;
+	bool verdict;
+
+	if (branch_case(r, t, b, next, &verdict))
+		return verdict;
 	uint32_t at = t->s.side;
 
 	if (at < known_sides(s) && s->frag->rec->guessed >> at & 1 &&

@@ -14,7 +14,7 @@ struct build {
 	uint64_t next;        /* fall-through, 0 none */
 	unsigned ninsns, nsides, nitems, nfollowed;
 	unsigned loop_insns, loop_sides; /* of one round, see follow_loop() */
-	uint32_t passed_taken, guessed; /* as in struct trc_fragment */
+	uint32_t passed_taken, guessed, cases; /* as in struct trc_fragment */
 	unsigned ncalls;       /* calls that were followed and not returned from ... */
 	uint64_t calls[TR_MAX_CALLS]; /* ... and where they return to */
 	bool hot;             /* it may hold code that other fragments hold */
@@ -36,19 +36,23 @@ static inline unsigned max_insns(const struct build *b)
 
 /* leave.c: exits. Those that end the fragment ... */
 void end_direct(struct build *b, uint64_t target);
-void end_indirect(struct build *b);
 void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next);
 void end_event(struct build *b);
-/* ... and those that do not: a side exit; going on where a branch leads, or an indirect one, guessed. */
+/* ... and those that do not: a side exit; going on where a branch leads. */
 void side_exit(struct build *b, const struct insn *in);
 void go_along(struct build *b, const struct insn *in);
-void go_on_at(struct build *b, uint64_t target);
+/* A new exit of this index, with its stub; its rel32, here. */
+struct tr_exit *exit_new(struct build *b, uint64_t target, enum low_pointer p, unsigned index);
+void exit_rel32(struct tr_exit *x);
 /* The record pointer is in xmm15 again. */
 void vec15_settle(struct build *b);
 /* follow.c: does the fragment go on at pc, with so many side exits by then? */
 bool follow(struct build *b, uint64_t pc, unsigned sides);
 bool follow_loop(struct build *b, const struct insn *in, enum tr_usual usual);
-uint64_t guess(struct build *b, const struct insn *in); /* 0 none */
+struct tr_targets guess(struct build *b, const struct insn *in);
+/* indirect.c: false when the fragment ends here */
+bool indirect_transfer(struct build *b, const struct insn *in);
+void push_call(struct build *b, uint64_t back);
 /* order.c: an instruction that takes a ticket; the parts around it. */
 bool order_possible(const struct insn *in);
 void order_emit(struct build *b, const struct insn *in);

@@ -295,53 +295,17 @@ void emit_record_byte(unsigned byte, struct tr_free free)
 		emit_gs_load(r, CTX_SPILL);
 }
 
-/* rcx += v without flags; rdx is saved in ctx first, and lost, when v is large. */
-static void add_to_rcx(uint64_t v, bool save)
+void emit_add_to_rcx(uint64_t v)
 {
-	if ((uint64_t)(int64_t)(int32_t)v == v) {
+	if (emit_small(v)) {
 		e8(0x48), e8(0x8d), e8(0x89), e32((uint32_t)v); /* lea rcx, [rcx+v] */
 		return;
 	}
-	if (save)
-		emit_gs_store(CTX_RDX, REG_RDX_);
 	e8(0x48), e8(0xba), e64(v); /* movabs rdx, v */
 	e32(0x110c8d48);            /* lea rcx, [rcx+rdx] */
 }
 
-static void table_jump(void);
-
-void emit_guess(uint64_t target, unsigned byte, uint32_t free, uint8_t **cold)
-{
-	bool small = (uint64_t)(int64_t)(int32_t)-target == -target;
-
-	add_to_rcx(-target, true);
-	e8(0xe3), e8(5); /* jrcxz over the jump */
-	emit_jump_to(*cold);
-	if (!(free & 1 << REG_RCX_))
-		emit_gs_load(REG_RCX_, CTX_RCX);
-	if (!small && !(free & 1 << REG_RDX_))
-		emit_gs_load(REG_RDX_, CTX_RDX);
-	uint8_t *hot = tr_at;
-
-	tr_at = *cold;
-	if (small)
-		emit_gs_store(CTX_RDX, REG_RDX_);
-	add_to_rcx(target, false);
-	emit_ptr_get(REG_RDX_);
-	e8(0xc6), e8(0x02), e8(byte); /* mov byte [rdx], byte */
-	emit_ptr_add(1);
-	table_jump();
-	*cold = tr_at;
-	tr_at = hot;
-}
-
-void emit_indirect_tail(void)
-{
-	emit_gs_store(CTX_RDX, REG_RDX_);
-	table_jump();
-}
-
-static void table_jump(void)
+void emit_table_jump(void)
 {
 	e8(0x0f); /* movzx edx, cx */
 	e8(0xb7);

@@ -109,13 +109,13 @@ void emit_load_target(const struct insn *in, const uint8_t *code, uint64_t pc); 
 void emit_push_constant(uint64_t v);
 uint32_t emit_constant(uint64_t v);                /* address in the low area */
 void emit_record_byte(unsigned byte, struct tr_free free); /* registers free at this point */
-void emit_indirect_tail(void);                     /* rcx is the target, saved in ctx */
-/*
- * Goes on at the end of this when rcx, saved in ctx, is the target, with the registers
- * restored that are not in `free`; else to code at *cold that puts the byte on the path and
- * looks the target up. *cold moves on.
- */
-void emit_guess(uint64_t target, unsigned byte, uint32_t free, uint8_t **cold);
+/* rcx += v without flags; rdx is lost when v is not small. */
+static inline bool emit_small(uint64_t v)
+{
+	return (uint64_t)(int64_t)(int32_t)v == v;
+}
+void emit_add_to_rcx(uint64_t v);
+void emit_table_jump(void); /* rcx is the target; rcx and rdx are saved in ctx */
 
 /* liveness.c */
 struct tr_free tr_dead_registers(uint64_t pc);

@@ -65,6 +65,8 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			out->xmm15_is_app = lens[i] & TR_LEN_VEC15;
 			return true;
 		}
+		while (f->cases >> (exit - f->exits) & 1)
+			exit++;
 		bool taken = in.cls == INSN_JMP || in.cls == INSN_CALL || (lens[i] & TR_LEN_TAKEN);
 
 		pc = !taken ? pc + in.len : is_indirect(&in) ? tr_exit_at(exit)->target : in.target;

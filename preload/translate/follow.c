@@ -48,17 +48,25 @@ bool follow_loop(struct build *b, const struct insn *in, enum tr_usual usual)
 	       (!b->nfollowed || b->hot) && round_fits(b, b->nsides + 1);
 }
 
-/* Where an indirect branch will likely go: back behind the call, or where it usually goes. */
-uint64_t guess(struct build *b, const struct insn *in)
+/*
+ * Where an indirect branch will likely go: back behind the call, or where it usually goes. Not
+ * more than there is room for.
+ */
+struct tr_targets guess(struct build *b, const struct insn *in)
 {
-	uint64_t target = 0;
+	unsigned max = b->hot ? TR_MAX_SIDES : TR_STRAIGHT_SIDES;
+	struct tr_targets t = { .n = 0 }, all = { .n = 0 };
 
 	if (in->cls == INSN_RET && b->ncalls)
-		target = b->calls[--b->ncalls];
+		all = (struct tr_targets){ .to = { b->calls[--b->ncalls] }, .n = 1, .usual = true };
 	else if (b->hot || tr_is_hot(b->pc))
-		target = tr_usual_target(b->pc);
-	if (!target || b->nsides + 1 >= (b->hot ? TR_MAX_SIDES : TR_STRAIGHT_SIDES) ||
-	    !tr_code_avail(target) || (!b->hot && tr_lookup(target)))
-		return 0;
-	return target;
+		all = tr_targets_of(b->pc);
+	for (unsigned i = 0; i < all.n && b->nsides + t.n + 1 < max; i++) {
+		if (!tr_code_avail(all.to[i]) || (!b->hot && tr_lookup(all.to[i])))
+			all.usual &= i > 0;
+		else
+			t.to[t.n++] = all.to[i];
+	}
+	t.usual = all.usual && t.n;
+	return t;
 }

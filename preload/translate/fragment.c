@@ -46,41 +46,14 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 
 	if (b->nfollowed < max && b->ninsns < max_insns(b) / 2 &&
 	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
-		if (in->cls == INSN_CALL && b->ncalls < TR_MAX_CALLS)
-			b->calls[b->ncalls++] = b->pc + in->len;
+		if (in->cls == INSN_CALL)
+			push_call(b, b->pc + in->len);
 		b->nfollowed++;
 		b->pc = in->target;
 		return true;
 	}
 	end_direct(b, in->target);
 	return false;
-}
-
-/* Returns false when the fragment ends here. */
-static bool indirect_transfer(struct build *b, const struct insn *in)
-{
-	const uint8_t *code = (const uint8_t *)b->pc;
-
-	vec15_settle(b);
-	emit_gs_store(CTX_RCX, REG_RCX_);
-	if (in->cls == INSN_RET) {
-		e8(0x59); /* pop rcx */
-		if (in->imm_len) {
-			e8(0x48), e8(0x8d), e8(0xa4), e8(0x24); /* lea rsp, [rsp+imm] */
-			e32(code[in->imm_off] | (uint32_t)code[in->imm_off + 1] << 8);
-		}
-	} else {
-		emit_load_target(in, code, b->pc);
-		if (in->cls == INSN_CALL_IND)
-			emit_push_constant(b->pc + in->len);
-	}
-	uint64_t target = guess(b, in);
-
-	if (target)
-		go_on_at(b, target);
-	else
-		end_indirect(b);
-	return target;
 }
 
 static void plain(struct build *b, const struct insn *in)
@@ -161,6 +134,7 @@ static void record(const struct build *b)
 		r->nitems = (uint16_t)b->nitems;
 		r->passed_taken = b->passed_taken;
 		r->guessed = b->guessed;
+		r->cases = b->cases;
 		__builtin_memcpy(r + 1, b->sides, sides);
 		if (items)
 			memcpy((uint8_t *)(r + 1) + sides, b->items, items);
@@ -335,6 +309,7 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 	b.frag->nsides = (uint8_t)b.nsides;
 	b.frag->passed_taken = b.passed_taken;
 	b.frag->guessed = b.guessed;
+	b.frag->cases = b.cases;
 	b.frag->nitems = (uint8_t)b.nitems;
 	for (unsigned i = 0; i < b.nitems; i++)
 		b.frag->values |= (uint16_t)((b.items[i].kind == TRC_ITEM_VALUE) << i);

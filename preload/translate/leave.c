@@ -15,19 +15,31 @@ static uint8_t *stub(struct tr_region *r, uint32_t exit, enum low_pointer p)
 	return at;
 }
 
-static struct tr_exit *exit_here(struct build *b, uint64_t target, enum low_pointer p,
-				 unsigned index)
+struct tr_exit *exit_new(struct build *b, uint64_t target, enum low_pointer p, unsigned index)
 {
 	struct tr_exit *x;
 	uint32_t id = tr_exit_new(&x);
 
 	x->target = target;
 	x->pc = b->pc;
-	x->patch = tr_at;
 	x->frag = b->frag_index;
 	x->index = (uint8_t)index;
 	x->stub = stub(b->region, id, p);
+	return x;
+}
+
+void exit_rel32(struct tr_exit *x)
+{
+	x->patch = tr_at;
 	e32((uint32_t)(x->stub - (tr_at + 4)));
+}
+
+static struct tr_exit *exit_here(struct build *b, uint64_t target, enum low_pointer p,
+				 unsigned index)
+{
+	struct tr_exit *x = exit_new(b, target, p, index);
+
+	exit_rel32(x);
 	return x;
 }
 
@@ -58,17 +70,6 @@ void end_direct(struct build *b, uint64_t target)
 	struct tr_exit *x = exit_here(b, target, LOW_P_DIRECT, 0);
 	if (f)
 		tr_link_direct(x, f);
-}
-
-void end_indirect(struct build *b)
-{
-	struct tr_exit *x;
-
-	tr_exit_new(&x); /* keeps its place in the row, for profile.c */
-	x->pc = b->pc;
-	b->frag->kind = TRC_FRAG_INDIRECT;
-	b->next = 0;
-	emit_indirect_tail();
 }
 
 void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next)
@@ -142,20 +143,4 @@ void side_exit(struct build *b, const struct insn *in)
 		*over = (uint8_t)(tr_at - (over + 1));
 	}
 	b->sides[b->nsides++] = (struct trc_side){ b->pc, in->target };
-}
-
-/* The branch's target is in rcx: goes on when it is the one that was guessed. */
-void go_on_at(struct build *b, uint64_t target)
-{
-	struct tr_exit *x;
-
-	tr_exit_new(&x);
-	x->pc = b->pc;
-	x->target = target;
-	x->frag = b->frag_index;
-	emit_guess(target, b->nsides + 1, tr_dead_registers(target).unseen, &b->region->cold);
-	b->guessed |= 1u << b->nsides;
-	b->sides[b->nsides++] = (struct trc_side){ b->pc, target };
-	b->goes_along = true;
-	b->pc = target;
 }

@@ -27,17 +27,13 @@ struct place {
 	uint64_t pc;
 	uint32_t taken, passed; /* a conditional branch */
 	uint32_t begun;         /* a fragment begins here: how often it was executed */
-	int32_t score;          /* an indirect branch: how much more often ... */
-	uint32_t left;          /* (of so many) */
-	uint64_t target;        /* ... it went here than elsewhere */
 };
 
 /* One exit, in the chunk that is read; all that a step needs in one place. */
 struct tally {
 	uint32_t count;
 	uint32_t next; /* direct ones: id of the fragment it leads to, once looked up */
-	uint32_t id;   /* indirect ones: of the fragment that most lead to, if any */
-	int32_t score;
+	uint32_t id[TR_TARGETS], n[TR_TARGETS]; /* indirect ones: to which fragments, how often */
 };
 
 static struct place *places;
@@ -70,15 +66,6 @@ enum tr_usual tr_usual_way(uint64_t branch_pc)
 	if (!p || p->taken + p->passed < SEEN_ENOUGH)
 		return TR_USUAL_UNKNOWN;
 	return p->taken > p->passed ? TR_USUAL_TAKEN : TR_USUAL_PASSED;
-}
-
-/* Nine of ten times: a wrong guess costs as much as a few right ones gain. */
-uint64_t tr_usual_target(uint64_t pc)
-{
-	const struct place *p = place_of(pc, false);
-
-	return p && p->left >= SEEN_ENOUGH && p->score > 0 &&
-	       (uint32_t)p->score >= p->left / 5 * 4 ? p->target : 0;
 }
 
 bool tr_is_hot(uint64_t pc)
@@ -146,6 +133,27 @@ static const uint8_t *skip_items(const struct tr_frag *f, const uint8_t *p, cons
 	return p;
 }
 
+/* The least of the few that are counted gives way to others, in time. */
+static void vote(struct tally *g, uint32_t id)
+{
+	unsigned least = 0;
+
+	for (unsigned i = 0; i < TR_TARGETS; i++) {
+		if (g->id[i] == id) {
+			g->n[i]++;
+			return;
+		}
+		if (g->n[i] < g->n[least])
+			least = i;
+	}
+	if (g->n[least]) {
+		g->n[least]--;
+		return;
+	}
+	g->id[least] = id;
+	g->n[least] = 1;
+}
+
 /* An indirect branch's target, counted; NULL when there is no such fragment. */
 static struct tr_frag *count_target(uint32_t exit, const uint8_t **at)
 {
@@ -160,9 +168,7 @@ static struct tr_frag *count_target(uint32_t exit, const uint8_t **at)
 		return NULL;
 	*at += len;
 	g->count++;
-	if (!g->score)
-		g->id = id;
-	g->score += g->id == id ? 1 : -1;
+	vote(g, id);
 	return tr_frag_at(id - 1);
 }
 
@@ -214,29 +220,18 @@ static void count(const struct tr_ctx *c, const uint8_t *end)
 		f = count_one(f, &at, end);
 }
 
-/* So many times an indirect branch went to this address, and so many times elsewhere. */
-static void digest_target(uint64_t pc, uint64_t target, uint32_t there, uint32_t elsewhere)
-{
-	struct place *p = place_of(pc, true);
-	int32_t score = (int32_t)there - (int32_t)elsewhere;
-
-	if (!p)
-		return;
-	p->left += there + elsewhere;
-	p->score += p->target == target ? score : -score;
-	if (p->score < 0 || !p->target) {
-		p->target = target;
-		p->score = score;
-	}
-}
-
-static void digest_indirect(uint32_t exit)
+/* The ways of an indirect branch that were put on the path. */
+static void digest_targets(uint32_t exit)
 {
 	const struct tally *g = &tallies[exit];
-	uint32_t n = g->count, there = (n + (uint32_t)g->score) / 2;
+	uint64_t pc = tr_exit_at(exit)->pc;
 
-	if (n)
-		digest_target(tr_exit_at(exit)->pc, tr_frag_at(g->id - 1)->pc, there, n - there);
+	if (!g->count)
+		return;
+	tr_targets_seen(pc, g->count);
+	for (unsigned i = 0; i < TR_TARGETS; i++)
+		if (g->n[i])
+			tr_targets_add(pc, tr_frag_at(g->id[i] - 1)->pc, g->n[i]);
 }
 
 static void digest_one(const struct tr_frag *f)
@@ -260,7 +255,14 @@ static void digest_one(const struct tr_frag *f)
 
 		runs -= left;
 		if (f->guessed >> k & 1) {
-			digest_target(x->pc, x->target, runs, left);
+			digest_targets(f->exits + k);
+			tr_targets_seen(x->pc, runs);
+			tr_targets_add(x->pc, x->target, runs);
+			continue;
+		}
+		if (f->cases >> k & 1) {
+			tr_targets_seen(x->pc, left);
+			tr_targets_add(x->pc, x->target, left);
 			continue;
 		}
 		struct place *p = place_of(x->pc, true);
@@ -271,7 +273,7 @@ static void digest_one(const struct tr_frag *f)
 		p->passed += passing ? left : runs;
 	}
 	if (f->kind == TRC_FRAG_INDIRECT)
-		digest_indirect(f->exits + f->nsides);
+		digest_targets(f->exits + f->nsides);
 }
 
 /*
@@ -292,7 +294,7 @@ static bool tables_ready(void)
 		memset(places, 0, len);
 	}
 	nplaces = 0;
-	return places && tallies;
+	return tr_targets_clear() && places && tallies;
 }
 
 /*

@@ -20,8 +20,9 @@
  *                  indexed by the low 16 bits of the target. Each bucket points to
  *                  a chain of *entry stubs* that compare the target (lea + jrcxz:
  *                  flags stay alone), record the fragment's id and fall into its body
- *                  A fragment may follow one to where it usually leads: then it
- *                  compares the target itself, and leaves only when it is another
+ *                  Where it is known to what few targets one leads, the fragment
+ *                  compares the target itself (indirect.c): the usual one is followed, for
+ *                  others it records which and leaves by a direct exit
  *   special exit   system calls, rdtsc and kin, the record primitive: to C code
  *
  * Return addresses on the application's stack are the original ones, so
@@ -106,6 +107,7 @@
 #define TR_STRAIGHT_SIDES 4 /* where nothing is known yet: code behind is often never reached */
 #define TR_MAX_BACK 8
 #define TR_MAX_CALLS 8
+#define TR_TARGETS 4 /* of one indirect branch that are looked for one after the other */
 #define TR_MAX_ITEMS 16
 #define TR_NSIG 64
 
@@ -219,7 +221,7 @@ struct tr_frag {
 	uint8_t nsides;
 	/* for profile.c: */
 	uint32_t exits;        /* the first of nsides + 1 exits in a row; none behind a TRAP */
-	uint32_t passed_taken, guessed; /* as in struct trc_fragment */
+	uint32_t passed_taken, guessed, cases; /* as in struct trc_fragment */
 	uint16_t values;       /* bit i: item i is a value */
 	uint8_t nitems;
 };
@@ -381,12 +383,22 @@ uint32_t tr_exit_next(void); /* id of the one made next */
 /* profile.c */
 enum tr_usual { TR_USUAL_UNKNOWN, TR_USUAL_PASSED, TR_USUAL_TAKEN };
 enum tr_usual tr_usual_way(uint64_t branch_pc);
-uint64_t tr_usual_target(uint64_t pc); /* of an indirect branch; 0 none */
 bool tr_is_hot(uint64_t pc);
 void tr_profile_begin(struct tr_ctx *c, uint64_t rip);
 void tr_profile_end(struct tr_ctx *c, uint64_t end);
 void tr_profile_stop(struct tr_ctx *c);
 void tr_profile_forget(void);
+
+/* targets.c: where indirect branches lead, the most frequent first */
+struct tr_targets {
+	uint64_t to[TR_TARGETS];
+	unsigned n;
+	bool usual; /* the first is where it goes nearly always */
+};
+struct tr_targets tr_targets_of(uint64_t pc);
+void tr_targets_add(uint64_t pc, uint64_t to, uint32_t times);
+void tr_targets_seen(uint64_t pc, uint32_t times);
+bool tr_targets_clear(void); /* all; false: there is no memory for them */
 
 extern struct rec_stream tr_frags_stream;
 

@@ -129,8 +129,11 @@ static void expand(const struct path_step *s)
 			if (s->exit == PATH_SIDE && s->side == side)
 				return;
 			cond = f->passed_taken >> side++ & 1;
-		} else if (side < f->nsides && sides[side].pc == pc) { /* indirect, and followed */
-			if (s->exit == PATH_ASTRAY && s->side == side)
+		} else if (side < f->nsides && sides[side].pc == pc) { /* indirect */
+			for (; f->cases >> side & 1 && sides[side].pc == pc; side++)
+				if (s->exit == PATH_SIDE && s->side == side)
+					return;
+			if (side == f->nsides || !(f->guessed >> side & 1) || (s->exit == PATH_ASTRAY && s->side == side))
 				return;
 			pc = sides[side++].target;
 			continue;
@@ -170,6 +173,11 @@ static uint64_t count(const struct path_step *s)
 
 			if (pc == trc_fragment_sides(f)[side].pc) {
 				known[id][side] = (uint16_t)(i + 1);
+				for (; f->cases >> side & 1; known[id][side] = (uint16_t)(i + 1))
+					if (++side == f->nsides)
+						break;
+				if (side == f->nsides)
+					break;
 				if (f->guessed >> side & 1) {
 					pc = trc_fragment_sides(f)[side++].target;
 					continue;

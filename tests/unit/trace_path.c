@@ -183,6 +183,33 @@ static void guesses(void)
 	expect(&s, "1", "killed between the two");
 }
 
+/* A ends in an indirect branch that goes to B, which leaves one byte, or elsewhere. */
+static void cases(void)
+{
+	struct scene s;
+
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_INDIRECT, A, 0, B, 0)->cases = 1;
+	frag(&s, 2, TRC_FRAG_DIRECT, B, A, 0, 0);
+	frag(&s, 3, TRC_FRAG_DIRECT, C, A, 0, 0);
+	tw_bytes(&s.path, "\1\x83\0\1", 4);
+	expect(&s, "1213121", "an indirect branch goes one of the ways that are looked for, or says where");
+
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_INDIRECT, A, 0, B, 0)->cases = 1;
+	tw_bytes(&s.path, "\2", 1);
+	expect(&s, "!", "a way that is not among them");
+
+	begin(&s);
+	frag(&s, 1, TRC_FRAG_INDIRECT, A, 0, B, 0)->cases = 3;
+	expect(&s, "!", "more ways than side exits");
+
+	begin(&s);
+	struct trc_fragment *f = frag(&s, 1, TRC_FRAG_INDIRECT, A, 0, B, 0);
+	f->cases = f->guessed = 1;
+	expect(&s, "!", "a way that is followed and left");
+}
+
 static void signals(void)
 {
 	struct scene s;
@@ -235,6 +262,7 @@ int main(void)
 	loops();
 	generations();
 	guesses();
+	cases();
 	signals();
 	impossible();
 	CHECK_END();

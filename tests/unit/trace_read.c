@@ -166,7 +166,7 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = 9;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads versions 1 to 3");
+	expect("a foreign version", "format version 9, this csched reads versions 1 to 4");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);

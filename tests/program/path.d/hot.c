@@ -36,11 +36,34 @@ static __attribute__((noinline)) long work(unsigned long *s, unsigned often, lon
 	return sum;
 }
 
+/* Many targets, of which a few are usual: one way, then another. */
+static __attribute__((noinline)) long less(long a) { return a - 3; }
+static __attribute__((noinline)) long half(long a) { return a / 2; }
+static __attribute__((noinline)) long flip(long a) { return ~a; }
+static __attribute__((noinline)) long five(long a) { return a | 5; }
+static long (*const ways[])(long) = { add, add, add, add, less, less, less, half, half, flip, five, twice };
+
+static __attribute__((noinline)) long choose(unsigned long *s, unsigned from, unsigned n)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 400000; i++)
+		switch ((sum = ways[from + roll(s) % n](sum)) & 7) {
+		case 0: sum += 9; break;
+		case 1: sum ^= 0x55; break;
+		case 2: sum -= i; break;
+		case 3: sum += twice(i); break;
+		case 5: sum *= 3; break;
+		case 6: sum += add(sum); break;
+		}
+	return sum;
+}
+
 static void *other(void *p)
 {
 	unsigned long s = 99;
 
-	*(long *)p = work(&s, 50, add) & 0xffff;
+	*(long *)p = (work(&s, 50, add) + choose(&s, 0, 12)) & 0xffff;
 	return NULL;
 }
 
@@ -58,6 +81,8 @@ int main(void)
 	raise(SIGUSR1);
 	sum += work(&state, 97, twice);
 	sum += work(&state, 3, add);
+	sum += choose(&state, 0, 8);
+	sum += choose(&state, 4, 8);
 	if (pthread_join(t, NULL))
 		return 1;
 	printf("%ld %ld\n", sum, theirs);
