@@ -178,6 +178,7 @@ static void print_json(const struct trc *t, struct mach_run *r, const struct mac
 	json_uint(&j, "mismatches", res->mismatches);
 	json_uint(&j, "tries", res->tries);
 	json_uint(&j, "forced_loads", res->forced);
+	json_uint(&j, "store_buffers", res->buffered);
 	if (res->final_compared) {
 		json_uint(&j, "final_bytes", res->final_bytes);
 		json_uint(&j, "final_differ", res->final_differ);
@@ -229,8 +230,8 @@ static void print_text(const struct term *term, const struct trc *t, struct img_
 		printf("  order      %" PRIu64 " mismatches resolved by trying %" PRIu64 " orders\n",
 		       res->mismatches, res->tries);
 	if (res->forced)
-		printf("  forced     %" PRIu64 " loads to a value that no order gives them\n",
-		       res->forced);
+		printf("  forced     %" PRIu64 " loads to a value that no order gives them, %" PRIu64
+		       " of them explained by a store buffer\n", res->forced, res->buffered);
 	if (res->final_compared)
 		printf("  memory     %" PRIu64 " bytes compared at the end, %" PRIu64 " differ\n",
 		       res->final_bytes, res->final_differ);

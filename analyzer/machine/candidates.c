@@ -11,7 +11,6 @@
 
 #define NEAR 64u            /* instructions before the mismatch: reads there come first */
 #define PER_LOAD 8u         /* places of a logged load that saw the wrong value */
-#define MANY 60u            /* mismatches of a run; then a logged load is given its value at once */
 #define FORCED_READS 6u     /* reads near the mismatch that are forced in the end ... */
 #define FORCED_VALUES 3u    /* ... each to that many values its word had */
 #define FORCED_QUIET 3u     /* likewise, of words that nobody else writes, when time is short ... */
@@ -261,9 +260,9 @@ static void places_ahead(struct search *s, struct frame *f)
 }
 
 /* The value is known: when no order gives it, it is given. */
-static void force_load(struct frame *f, uint64_t insn)
+static void force_load(struct frame *f, uint64_t insn, bool buffered)
 {
-	struct candidate c = { .force = true };
+	struct candidate c = { .force = true, .near = true, .buffered = buffered };
 
 	c.load = (struct mach_forced){ .thread = f->thread, .insn = insn, .address = f->wanted.address,
 				       .size = f->wanted.size, .value = f->wanted.value,
@@ -274,7 +273,7 @@ static void force_load(struct frame *f, uint64_t insn)
 static void find_for_load(struct search *s, struct frame *f)
 {
 	/* Store buffers: no order helps, and one that seems to leads the threads astray. */
-	bool many = s->r->res.mismatches > MANY;
+	bool many = s->r->res.mismatches > MANY, buffered = s->load.buffered;
 	const struct touch *read = NULL;
 
 	for (size_t i = 0; i < s->touches.n; i++) {
@@ -298,10 +297,10 @@ static void find_for_load(struct search *s, struct frame *f)
 		f->candidates[i].near = true;
 	if (!many)
 		places_of_updates(s, f, read);
-	if (!many && !f->n)
+	if (!many && !f->n && !buffered)
 		places_ahead(s, f);
 	if (f->wanted.address)
-		force_load(f, insn);
+		force_load(f, insn, buffered);
 }
 
 static bool has_order(const struct frame *f)

@@ -84,6 +84,8 @@ static bool add_other(struct builder *w, const uint8_t *bytes, const struct insn
 	w->insn = k;
 	switch (in->class) {
 	case INSN_NOTHING:
+		if (in->i.mnemonic == ZYDIS_MNEMONIC_MFENCE)
+			compile_emit(w, OP_FENCE);
 		return true;
 	case INSN_NATIVE:
 		what = native_make(w->m, in);

@@ -166,6 +166,7 @@ struct mach {
 	void *branch_arg;
 	mach_access_fn *access; /* selects the slow interpreter when not NULL */
 	void (*locked_end)(void *arg, struct mach *m, uint64_t pc);
+	void (*fence)(void *arg, struct mach *m);
 	void *access_arg;
 	struct shadow *shadow;  /* likewise */
 	uint32_t *slots;        /* its expressions per 8 bytes of the frame; NULL: none */

@@ -312,6 +312,13 @@ op_UNLOCK:
 		m->locked_end(m->access_arg, m, op->imm);
 #endif
 	NEXT;
+op_FENCE:
+#if WATCHED
+	HERE;
+	if (m->fence)
+		m->fence(m->access_arg, m);
+#endif
+	NEXT;
 op_EXIT:
 	SHADOW(shadow_exit(m, op));
 	if (!(AT8(op->a) & 1))

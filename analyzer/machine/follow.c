@@ -256,7 +256,13 @@ static void follow(struct mach_run *r)
 			end_at(r, stuck(r), r->current);
 			return;
 		}
+		r->may_wait = true;
 		a = run_turn(r, t, insns);
+		r->may_wait = false;
+		if (a == ACT_VALUE) {
+			run_wait_for_value(r, t);
+			a = run_turn(r, t, 1);
+		}
 		if (run_fault_missed(r, t))
 			a = run_mismatch(r, r->t->failure->regs[TRC_RIP], MISSED_FAULT,
 					 r->t->failure->signal);
@@ -291,6 +297,17 @@ static void describe_divergence(struct mach_run *r)
 	free(why);
 }
 
+static void tell_buffered(struct mach_run *r, const struct mach_forced *f, const char *what,
+			  const char *place)
+{
+	char *store = img_symbol_text(r->images, f->store_pc);
+
+	run_note(r, "%s's load of %s at %s saw 0x%" PRIx64 ": the store of %s at %s was still in its "
+		 "store buffer", trc_thread_id(r->t, f->thread), what, place, f->value,
+		 trc_thread_id(r->t, f->store_thread), store);
+	free(store);
+}
+
 /* A load in a loop is told once. */
 static void tell_forced(struct mach_run *r)
 {
@@ -300,13 +317,15 @@ static void tell_forced(struct mach_run *r)
 		const struct mach_forced *f = &r->forced.v[i];
 		char *place, *what;
 
-		if (r->undetermined.n >= told) {
+		if (!f->buffered && r->undetermined.n >= told) {
 			run_undetermined(r, "%zu forced loads in all", r->forced.n);
 			return;
 		}
 		place = img_symbol_text(r->images, f->pc);
 		what = img_symbol_text(r->images, f->address);
-		if (f->logged)
+		if (f->buffered)
+			tell_buffered(r, f, what, place);
+		else if (f->logged)
 			run_undetermined(r, "%s's load of %s at %s saw 0x%" PRIx64
 					 " where no order that was tried gives it",
 					 trc_thread_id(r->t, f->thread), what, place, f->value);
@@ -365,6 +384,7 @@ err_t mach_follow(struct mach_run *r, struct mach_result *out)
 	describe_divergence(r);
 	search_end(r);
 	run_settle(r);
+	run_explain_forces(r);
 	run_forces_publish(r);
 	tell_forced(r);
 	r->res.forced = r->forced.n;

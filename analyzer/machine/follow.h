@@ -49,6 +49,11 @@
  * next. A write that is held again and again for the same reader is held *lazily*,
  * until nobody else can go on: the reader may be a loop that waits for it.
  *
+ * Clocks are guesses, so a logged load whose value is not there yet is waited for first: the others
+ * go on a little (waits.c). And a store may have been in a *store buffer*: its thread went on, others
+ * did not see it yet. Of a logged load that saw the older value this can be checked (buffers.c),
+ * and is then as good an answer as an order; orders are tried first.
+ *
  * When no order helps, a load is *forced*: it sees the logged value, or without one a
  * value that follows the recorded branch, although memory holds something else
  * (see items.c). Effort is bounded in tries and seconds, and the more a stretch
@@ -89,6 +94,7 @@ enum action {
 	ACT_EXIT,     /* the thread ends: seq */
 	ACT_CLEAR,    /* its tid word becomes zero, some time after its exit: its ticket says when */
 	ACT_TICKET,   /* an access that was ordered by a ticket */
+	ACT_VALUE,    /* before a logged load, and memory does not hold what it saw: r->wanted */
 	ACT_END,      /* its record ends here */
 	ACT_FAILURE,  /* it stands at the recorded failure */
 	ACT_MISMATCH, /* it does not follow the record; run->why */
@@ -165,6 +171,7 @@ struct load_force {
 	uint64_t serial; /* when it was decided: the search takes the latest back first */
 	bool used;       /* memory held something else */
 	bool split;      /* the load half of an update done in halves: nothing odd, see items.c */
+	uint64_t time;   /* the run's, or a little less */
 };
 
 struct wanted_load {
@@ -230,6 +237,7 @@ struct mach_run {
 	uint64_t worked;        /* instructions executed, tries of the search included */
 	uint64_t next_progress; /* in the same measure */
 	bool asked_to_stop, until_pc_reached, timed_out, looking_ahead;
+	bool may_wait;          /* a thread may stop at ACT_VALUE */
 	/* executing another order: the record is no longer followed exactly */
 	bool free;
 	/* executing the log: which order it was is settled. The first half of an update that was
@@ -299,12 +307,15 @@ struct load_force *run_next_force(const struct mach_run *r, uint32_t thread);
 bool run_force_begin(struct mach_run *r, struct load_force *f);
 void run_force_end(struct mach_run *r, const struct load_force *f);
 void run_forces_publish(struct mach_run *r);
+/* buffers.c: which of the forced loads store buffers explain */
+void run_explain_forces(struct mach_run *r);
 
 /* run.c */
 void run_tell_branch(struct mach_run *r, const struct mach_block *b, int taken, uint64_t next);
 err_t run_log_again(struct mach_run *r, size_t first, size_t last, bool *stopped);
 err_t run_log_step(struct mach_run *r, const struct log_step *s);
 err_t run_go_to(struct mach_run *r, uint64_t time, size_t *log);
+uint64_t run_checkpoint_time(struct mach_run *r, uint64_t time); /* of the one it would start at */
 
 /* execute.c: the thread calls the record primitive */
 void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site);
@@ -337,6 +348,9 @@ static inline bool run_alive(const struct run_thread *t)
 {
 	return t->s.life == LIFE_RUNNING || t->s.life == LIFE_IN_CALL;
 }
+
+/* waits.c: t stands at ACT_VALUE; the others go on if that helps. Then it goes on, either way. */
+void run_wait_for_value(struct mach_run *r, struct run_thread *t);
 
 /* follow.c */
 double run_seconds(void); /* monotonic */

@@ -258,6 +258,7 @@ bool run_force_begin(struct mach_run *r, struct load_force *f)
 	if (!f->used)
 		return false;
 	l->pc = r->m->frame->g.guest_RIP;
+	f->time = r->time;
 	mem_poke(r->m->mem, l->address, &l->value, l->size);
 	/* What memory was made of is not what this load sees. */
 	shadow_forget_memory(r->m, l->address, l->size);
@@ -277,8 +278,11 @@ void run_forces_publish(struct mach_run *r)
 	for (size_t i = 0; i < r->forces.n; i++) {
 		const struct load_force *f = &r->forces.v[i];
 
-		if (f->used && !f->split && f->load.insn < mach_thread_insns(r, f->load.thread))
-			vec_push(&r->forced, f->load);
+		if (!f->used || f->split || f->load.insn >= mach_thread_insns(r, f->load.thread))
+			continue;
+		vec_push(&r->forced, f->load);
+		if (f->load.buffered)
+			r->res.buffered++;
 	}
 }
 

@@ -85,6 +85,7 @@ struct mach_result {
 	uint64_t insns, native_insns;
 	uint64_t mismatches, tries, rollbacks; /* of the search */
 	uint64_t forced;      /* loads: see struct mach_forced */
+	uint64_t buffered;    /* of these, explained by a store buffer */
 	char **undetermined;  /* what a race left open, one sentence each */
 	size_t nundetermined;
 	char **notes;         /* assumptions made while executing */
@@ -113,6 +114,9 @@ struct mach_forced {
 	uint64_t pc, address;
 	uint64_t value;   /* what it saw ... */
 	uint64_t memory;  /* ... and what memory held */
+	bool buffered;    /* a store that was still in its thread's store buffer explains it */
+	uint32_t store_thread;
+	uint64_t store_pc;
 };
 
 /* By thread and instruction. Valid after mach_follow(); belongs to the run. */

@@ -279,6 +279,13 @@ static struct checkpoint *checkpoint_before(struct mach_run *r, uint64_t time)
 	return best;
 }
 
+uint64_t run_checkpoint_time(struct mach_run *r, uint64_t time)
+{
+	const struct checkpoint *c = checkpoint_before(r, time);
+
+	return c ? c->time : 0;
+}
+
 uint64_t mach_moment(const struct mach_run *r, uint64_t before_end)
 {
 	uint64_t best = 0;

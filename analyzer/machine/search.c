@@ -19,6 +19,7 @@
 #define MAX_TRIES 400u      /* per base, unless the options say otherwise */
 #define DEEP_TRIES 60u      /* spent on other mismatches that an order brings with it */
 #define VENTURE_TRIES 20u   /* likewise, when the other mismatch lies on new ground */
+#define NEAR_BASE 6000u     /* instructions: so little behind it was looked at */
 #define MAX_DEPTH 48u
 #define MOST_BACKS 300u     /* per run: against going round in circles */
 #define MOST_AGAIN 4u       /* edges for one mismatch */
@@ -200,11 +201,11 @@ static bool is_of_round(const struct candidate *c, const struct frame *f, bool h
 {
 	switch (f->round) {
 	case ROUND_ALONE:
-		return !c->force;
+		return !c->force || c->buffered;
 	case ROUND_DEEP:
-		return !c->force && c->elsewhere;
+		return (!c->force || c->buffered) && c->elsewhere;
 	case ROUND_FORCE:
-		return c->force && (hurry || !c->quiet);
+		return c->force && !c->buffered && (hurry || !c->quiet);
 	default:
 		return f->hurried && !c->force &&
 		       (!c->near || (size_t)(c - f->candidates) >= HURRIED_ORDERS);
@@ -233,6 +234,13 @@ static bool may_force(const struct search *s)
 	return true;
 }
 
+/* The load's write may lie before the checkpoint, if that is near: look there once, before forcing. */
+static bool looks_back(const struct mach_run *r, const struct search *s)
+{
+	return s->frames.n == 1 && s->frames.v[0].load && !s->pinned && s->nbases > 1 &&
+	       r->res.mismatches <= MANY && s->frames.v[0].time < search_base(s)->time + NEAR_BASE;
+}
+
 /*
  * The next candidate of the topmost frame; NULL: none is left. Below a frame
  * that is looking for an order nothing is forced: it can still do so itself.
@@ -243,7 +251,7 @@ static const struct candidate *next_candidate(struct mach_run *r, struct search 
 	bool hurry = is_impatient(r, s);
 
 	for (; f->round < NROUNDS; next_round(r, f)) {
-		if (f->round == ROUND_FORCE && !hurry && !may_force(s))
+		if (f->round == ROUND_FORCE && !hurry && (!may_force(s) || looks_back(r, s)))
 			return NULL;
 		while (f->next < f->n) {
 			const struct candidate *c = &f->candidates[f->next];
@@ -403,6 +411,11 @@ static bool leads_on(const struct mach_run *r, struct frame *top, struct frame *
 		    r->threads[top->thread].s.life == LIFE_ENDED;
 
 	/* The same again, or even before it. */
+	if (top->thread == f->thread && f->load && f->insn < top->insn && top->next) {
+		/* Another load of its own that a store buffer may explain, then. */
+		top->candidates[top->next - 1].elsewhere = true;
+		return top->round == ROUND_DEEP;
+	}
 	if (top->thread == f->thread && f->insn <= top->insn) {
 		f->again = top->again + 1;
 		return f->insn == top->insn && f->again < MOST_AGAIN && top->next &&

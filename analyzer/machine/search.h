@@ -2,12 +2,13 @@
 #ifndef CSCHED_MACHINE_SEARCH_H
 #define CSCHED_MACHINE_SEARCH_H
 
-#include "analyzer/machine/follow.h"
+#include "analyzer/machine/buffers.h"
 
 #define MAX_BASES 16u       /* checkpoints to go back to, one after the other */
 #define CROWDED 6u          /* so many mismatches, one upon the other */
 #define MAX_CANDIDATES 256u /* considered per mismatch */
 #define LAST_TOUCHES 1024u
+#define MANY 60u            /* mismatches of a run; then a logged load is given its value at once */
 #define MAX_EDGES 10u       /* of one candidate */
 
 struct touch {
@@ -27,6 +28,7 @@ struct touch {
 struct candidate {
 	uint32_t n;
 	bool force;
+	bool buffered;  /* force: a store buffer explains it, so it is as good as an order */
 	bool near;      /* about a read right before the mismatch */
 	bool quiet;     /* force: a read of what nobody else has written lately */
 	bool elsewhere; /* tried: ran into another mismatch, which may have a way out, too */
@@ -96,6 +98,10 @@ struct search {
 		uint32_t times; /* the same read in a row */
 	} last[LAST_TOUCHES]; /* by word; collisions only cost memory */
 	VEC(struct wrong_ahead) wrong; /* threads that went wrong when looking ahead */
+	struct buffers *buffers; /* while that is done for a load: who may still have stored it */
+	uint32_t wrong_thread;  /* ... and whose it is, up to which instruction */
+	uint64_t wrong_insn;
+	struct mach_forced load; /* it, explained or not */
 	bool look_far;          /* how far to look ahead */
 	bool cut;               /* there may be more to see, further ahead */
 	uint64_t only_lo, only_hi; /* words of interest; hi 0: all */

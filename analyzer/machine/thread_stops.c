@@ -267,6 +267,10 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 	}
 	forced = f && f->load.insn == m->insns && run_force_begin(r, f);
 	good = r->hooks || split || run_value_agrees(r, t);
+	if (!good && r->may_wait && !granted && !forced) {
+		t->s.item--; /* it is still to come */
+		return ACT_VALUE;
+	}
 	m->breaking = BLOCK_WHOLE;
 	m->insn_limit = m->insns + 1;
 	stop = mach_engine_run(m);

@@ -65,13 +65,29 @@ static bool is_the_same_again(struct search *s, const struct touch *t)
 	return false;
 }
 
+/* What it saw is what must be explained. */
+static bool is_the_wrong_load(const struct search *s, uint64_t insn)
+{
+	return s->r->current == s->wrong_thread && insn + 1 == s->wrong_insn;
+}
+
+static void on_fence(void *arg, struct mach *m)
+{
+	struct search *s = arg;
+
+	(void)m;
+	if (s->buffers)
+		buffers_fence(s->buffers, s->r->current);
+}
+
 static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,
 		      unsigned how, uint64_t value)
 {
 	struct search *s = arg;
 	uint64_t insn = m->insns + (m->now_op ? m->now_op->insn : 0);
 
-	(void)pc;
+	if (s->buffers && !is_the_wrong_load(s, insn))
+		buffers_access(s->buffers, pc, address, size, how);
 	s->order++;
 	for (uint64_t at = address; at < address + size;) {
 		unsigned first = at % 8, n = 8 - first;
@@ -93,6 +109,7 @@ static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, 
 static void watch(struct search *s, bool on)
 {
 	s->r->m->access = on ? on_access : NULL;
+	s->r->m->fence = on ? on_fence : NULL;
 	s->r->m->access_arg = on ? s : NULL;
 }
 
@@ -101,8 +118,7 @@ static bool repeat(struct search *s)
 {
 	struct mach_run *r = s->r;
 	size_t n = r->log.n;
-	bool stopped;
-	err_t e;
+	err_t e = NULL;
 
 	s->touches.n = 0;
 	memset(s->last, 0xff, sizeof s->last);
@@ -110,7 +126,13 @@ static bool repeat(struct search *s)
 	checkpoint_restore(r, search_base(s));
 	r->log.n = n;
 	watch(s, true);
-	e = run_log_again(r, search_base(s)->log, n, &stopped);
+	for (size_t i = search_base(s)->log; i < n && !e; i++) {
+		const struct log_step step = r->log.v[i];
+
+		e = run_log_step(r, &step);
+		if (s->buffers && step.action != ACT_RUN)
+			buffers_fence(s->buffers, step.thread);
+	}
 	watch(s, false);
 	s->happened = s->order;
 	if (e) {
@@ -176,14 +198,38 @@ static int by_word(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Can the load have seen its value because stores were still in their threads' buffers? */
+static void find_buffered(struct search *s, const struct frame *f)
+{
+	struct mach_forced *l = &s->load;
+	uint64_t now = 0;
+
+	*l = (struct mach_forced){ .thread = f->thread, .insn = f->insn - 1, .logged = true,
+				   .address = f->wanted.address, .size = f->wanted.size,
+				   .value = f->wanted.value };
+	if (!s->buffers || !mem_peek(s->r->m->mem, l->address, &now, l->size))
+		return;
+	l->memory = now;
+	buffers_explain(s->buffers, l);
+}
+
 bool touches_gather(struct search *s, const struct frame *f, bool all)
 {
+	bool good;
+
 	s->only_lo = s->only_hi = 0;
 	if (!all && f->load && f->wanted.address) {
 		s->only_lo = f->wanted.address / 8;
 		s->only_hi = (f->wanted.address + f->wanted.size - 1) / 8;
 	}
-	if (!repeat(s))
+	s->wrong_thread = f->thread;
+	s->wrong_insn = f->insn;
+	s->buffers = s->only_hi ? buffers_new(s->r) : NULL;
+	good = repeat(s);
+	find_buffered(s, f);
+	buffers_free(s->buffers);
+	s->buffers = NULL;
+	if (!good)
 		return false;
 	size_t happened = s->r->log.n;
 	explore(s, f);
