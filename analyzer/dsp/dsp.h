@@ -108,6 +108,8 @@ enum dsp_hint_kind {
 	DSP_HINT_ORDER,      /* order A before B: join, wait */
 	DSP_HINT_LOCK_ORDER, /* take locks in one order */
 	DSP_HINT_FENCE,      /* keep a load behind the store before it */
+	DSP_HINT_RELEASE,    /* let a lock go before the thread ends */
+	DSP_HINT_RECHECK,    /* test a condition again after waiting for it */
 	DSP_HINT_KINDS
 };
 
@@ -138,7 +140,7 @@ struct dsp {
 err_t dsp_build(const struct sym_trace *t, const struct sched_answer *a, struct dsp **out);
 void dsp_free(struct dsp *d);
 
-const char *dsp_hint_name(enum dsp_hint_kind k); /* "none", "atomic", "order", "locks", "fence" */
+const char *dsp_hint_name(enum dsp_hint_kind k); /* "none", "atomic", ... */
 
 /* Shared with the reports. */
 

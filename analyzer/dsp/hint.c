@@ -13,6 +13,8 @@ static const char *const hint_names[DSP_HINT_KINDS] = {
 	[DSP_HINT_ORDER] = "order",
 	[DSP_HINT_LOCK_ORDER] = "locks",
 	[DSP_HINT_FENCE] = "fence",
+	[DSP_HINT_RELEASE] = "release",
+	[DSP_HINT_RECHECK] = "recheck",
 };
 
 const char *dsp_hint_name(enum dsp_hint_kind k)
@@ -20,7 +22,7 @@ const char *dsp_hint_name(enum dsp_hint_kind k)
 	return k < DSP_HINT_KINDS ? hint_names[k] : "none";
 }
 
-static void does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
 {
 	const struct sym_event *e = dsp_event_at(t, r);
 	const char *subject = dsp_subject(t, e);
@@ -30,7 +32,7 @@ static void does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r
 		strbuf_fmt(b, " `%s'", subject);
 }
 
-static void at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
 {
 	char *where = dsp_where(t, r);
 
@@ -38,7 +40,7 @@ static void at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
 	free(where);
 }
 
-static const char *thread_id(const struct sym_trace *t, uint32_t thread)
+const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread)
 {
 	return t->threads[thread].id;
 }
@@ -47,7 +49,7 @@ static void place_in(struct strbuf *b, const struct sym_trace *t, struct sched_r
 {
 	const struct sym_frame *f = dsp_place(t, dsp_event_at(t, r));
 
-	at(b, t, r);
+	dsp_say_at(b, t, r);
 	if (f)
 		strbuf_fmt(b, " (%s)", f->function);
 }
@@ -65,10 +67,10 @@ static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_r
 		strbuf_str(b, " to ");
 		place_in(b, t, r->end);
 	} else if (x->line == y->line) {
-		at(b, t, first);
+		dsp_say_at(b, t, first);
 	} else {
 		/* Compilers move things: say the lines as the source has them. */
-		at(b, t, x->line < y->line ? first : r->end);
+		dsp_say_at(b, t, x->line < y->line ? first : r->end);
 		strbuf_fmt(b, " to %u", x->line < y->line ? y->line : x->line);
 	}
 }
@@ -83,10 +85,10 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 	span(&b, t, r);
 	strbuf_fmt(&b, ", %s), and change them in one: the failure depends on both, and %s had "
 		   "only come to ",
-		   thread_id(t, r->thread), thread_id(t, r->intruder.thread));
-	at(&b, t, r->intruder);
+		   dsp_thread_id(t, r->thread), dsp_thread_id(t, r->intruder.thread));
+	dsp_say_at(&b, t, r->intruder);
 	strbuf_str(&b, ", where it ");
-	does(&b, t, r->intruder);
+	dsp_say_does(&b, t, r->intruder);
 	strbuf_char(&b, '.');
 	return strbuf_take(&b);
 }
@@ -94,26 +96,26 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 {
 	struct strbuf b = { 0 };
-	const char *me = thread_id(t, r->thread), *other = thread_id(t, r->intruder.thread);
+	const char *me = dsp_thread_id(t, r->thread), *other = dsp_thread_id(t, r->intruder.thread);
 
 	if (r->common_lock != SYM_NONE) {
 		strbuf_fmt(&b, "Keep `%s' locked from ", t->objects[r->common_lock].name);
 		span(&b, t, r);
 		strbuf_fmt(&b, ": %s lets it go at ", me);
-		at(&b, t, (struct sched_ref){ r->thread, r->release });
+		dsp_say_at(&b, t, (struct sched_ref){ r->thread, r->release });
 		strbuf_fmt(&b, ", and %s gets in between and ", other);
-		does(&b, t, r->intruder);
+		dsp_say_does(&b, t, r->intruder);
 		strbuf_str(&b, " at ");
-		at(&b, t, r->intruder);
+		dsp_say_at(&b, t, r->intruder);
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
 	strbuf_str(&b, "Make ");
 	span(&b, t, r);
 	strbuf_fmt(&b, " one atomic step: %s ", other);
-	does(&b, t, r->intruder);
+	dsp_say_does(&b, t, r->intruder);
 	strbuf_str(&b, " at ");
-	at(&b, t, r->intruder);
+	dsp_say_at(&b, t, r->intruder);
 	if (r->other_lock != SYM_NONE)
 		strbuf_fmt(&b, " in the middle of it, under `%s', which %s does not hold "
 			   "throughout. Hold it there too.",
@@ -141,7 +143,7 @@ static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32
 /* Failing: early before late. The fix is the other way round. */
 static char *order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
-	const char *first = thread_id(t, late.thread), *second = thread_id(t, early.thread);
+	const char *first = dsp_thread_id(t, late.thread), *second = dsp_thread_id(t, early.thread);
 	uint32_t fork = dsp_fork_towards(t, early.thread, late.thread);
 	struct strbuf b = { 0 };
 
@@ -149,16 +151,16 @@ static char *order_text(const struct sym_trace *t, struct sched_ref early, struc
 		uint32_t join = join_after(t, early, late.thread);
 
 		strbuf_fmt(&b, "Let %s wait for %s before ", second, first);
-		at(&b, t, early);
+		dsp_say_at(&b, t, early);
 		strbuf_fmt(&b, ", where it ");
-		does(&b, t, early);
+		dsp_say_does(&b, t, early);
 		strbuf_fmt(&b, " while %s, which it created, still ", first);
-		does(&b, t, late);
+		dsp_say_does(&b, t, late);
 		strbuf_str(&b, " at ");
-		at(&b, t, late);
+		dsp_say_at(&b, t, late);
 		if (join != SYM_NONE) {
 			strbuf_str(&b, ": the join at ");
-			at(&b, t, (struct sched_ref){ early.thread, join });
+			dsp_say_at(&b, t, (struct sched_ref){ early.thread, join });
 			strbuf_str(&b, " comes too late");
 		}
 		strbuf_char(&b, '.');
@@ -167,140 +169,24 @@ static char *order_text(const struct sym_trace *t, struct sched_ref early, struc
 	fork = dsp_fork_towards(t, late.thread, early.thread);
 	if (fork != SYM_NONE && fork < late.index) {
 		strbuf_str(&b, "Do ");
-		at(&b, t, late);
+		dsp_say_at(&b, t, late);
 		strbuf_str(&b, " (");
-		does(&b, t, late);
+		dsp_say_does(&b, t, late);
 		strbuf_fmt(&b, ") before %s is created at ", second);
-		at(&b, t, (struct sched_ref){ late.thread, fork });
+		dsp_say_at(&b, t, (struct sched_ref){ late.thread, fork });
 		strbuf_fmt(&b, ", or let %s wait for it before ", second);
-		at(&b, t, early);
+		dsp_say_at(&b, t, early);
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
 	strbuf_fmt(&b, "Let %s wait, before it ", second);
-	does(&b, t, early);
+	dsp_say_does(&b, t, early);
 	strbuf_str(&b, " at ");
-	at(&b, t, early);
+	dsp_say_at(&b, t, early);
 	strbuf_fmt(&b, ", until %s is past ", first);
-	at(&b, t, late);
+	dsp_say_at(&b, t, late);
 	strbuf_str(&b, " (condition variable, semaphore or join).");
 	return strbuf_take(&b);
-}
-
-/* Threads that wait for each other's locks, each once; 0 when there is no ring. */
-static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since)
-{
-	size_t n = t->failure.nblocked;
-
-	for (size_t start = 0; start < n; start++) {
-		size_t len = 0, at_ = start;
-
-		while (len < n) {
-			ring[len] = at_;
-			at_ = dsp_blocker(t, at_, &since[len]);
-			len++;
-			if (at_ == start)
-				return len;
-			if (at_ == SIZE_MAX)
-				break;
-		}
-	}
-	return 0;
-}
-
-static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint32_t *since,
-		       size_t n)
-{
-	const struct sym_blocked *blocked = t->failure.blocked;
-	struct strbuf b = { 0 };
-
-	if (n == 1) {
-		struct sched_ref want = { blocked[ring[0]].thread, blocked[ring[0]].event };
-
-		strbuf_fmt(&b, "%s ", thread_id(t, want.thread));
-		does(&b, t, want);
-		strbuf_str(&b, " at ");
-		at(&b, t, want);
-		strbuf_str(&b, " while it already holds it");
-		if (since[0] != SYM_NONE) {
-			strbuf_str(&b, " since ");
-			at(&b, t, (struct sched_ref){ want.thread, since[0] });
-		}
-		strbuf_str(&b, ": it waits for itself.");
-		return strbuf_take(&b);
-	}
-	strbuf_str(&b, "Take these locks in one order everywhere:");
-	for (size_t i = 0; i < n; i++) {
-		/* ring[i] waits for what ring[i+1] took at since[i] */
-		size_t before = (i + n - 1) % n;
-		struct sched_ref want = { blocked[ring[i]].thread, blocked[ring[i]].event };
-		struct sched_ref has = { want.thread, since[before] };
-		const struct sym_event *mine =
-		    &t->threads[blocked[ring[before]].thread].events[blocked[ring[before]].event];
-
-		strbuf_fmt(&b, "%s %s takes `%s'", i ? ";" : "", thread_id(t, want.thread),
-			   t->objects[mine->target].name);
-		if (has.index != SYM_NONE) {
-			strbuf_str(&b, " at ");
-			at(&b, t, has);
-		}
-		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, dsp_event_at(t, want)));
-		at(&b, t, want);
-	}
-	strbuf_char(&b, '.');
-	return strbuf_take(&b);
-}
-
-static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
-{
-	size_t n = t->failure.nblocked, len;
-	size_t *ring = xcalloc(n + 1, sizeof *ring);
-	uint32_t *since = xcalloc(n + 1, sizeof *since);
-
-	len = find_ring(t, ring, since);
-	if (len) {
-		h->kind = len > 1 ? DSP_HINT_LOCK_ORDER : DSP_HINT_NONE;
-		h->text = ring_text(t, ring, since, len);
-	}
-	free(ring);
-	free(since);
-	return len > 0;
-}
-
-/* A wait that nothing ends, and the wake-up that came before it. */
-static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
-{
-	const struct sym_trace *t = m->t;
-	const struct sched_order *o = m->order[DSP_FAILING];
-
-	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
-		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
-		const struct sym_event *e = dsp_event_at(t, wait);
-		struct strbuf b = { 0 };
-
-		if (!e || e->op != SYM_WAIT)
-			continue;
-		for (size_t i = o->n; i-- > 0;) {
-			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
-
-			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
-			    s->target != e->target || s->thread == e->thread)
-				continue;
-			strbuf_fmt(&b, "The wake-up is lost: %s ", thread_id(t, s->thread));
-			does(&b, t, o->refs[i]);
-			strbuf_str(&b, " at ");
-			at(&b, t, o->refs[i]);
-			strbuf_fmt(&b, " before %s waits at ", thread_id(t, e->thread));
-			at(&b, t, wait);
-			strbuf_str(&b,
-				   ". Change a condition under the mutex before signalling, and "
-				   "test it under the same mutex before waiting.");
-			h->kind = DSP_HINT_ORDER;
-			h->text = strbuf_take(&b);
-			return true;
-		}
-	}
-	return false;
 }
 
 static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t var)
@@ -388,14 +274,14 @@ static bool fence_hint(const struct sym_trace *t, const struct sched_answer *a, 
 		if (named_before(t, a, k) || n == FENCES_NAMED)
 			continue;
 		strbuf_fmt(&b, "%s between where %s ", n++ ? " and" : "",
-			   thread_id(t, d->store.thread));
-		does(&b, t, d->store);
+			   dsp_thread_id(t, d->store.thread));
+		dsp_say_does(&b, t, d->store);
 		strbuf_str(&b, " at ");
-		at(&b, t, d->store);
+		dsp_say_at(&b, t, d->store);
 		strbuf_str(&b, " and where it ");
-		does(&b, t, d->load);
+		dsp_say_does(&b, t, d->load);
 		strbuf_str(&b, " at ");
-		at(&b, t, d->load);
+		dsp_say_at(&b, t, d->load);
 	}
 	strbuf_str(&b, ": the store was still in the processor's buffer when the load was done. "
 		   "In program order no schedule along these paths fails.");
@@ -412,9 +298,9 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 
 	if (fence_hint(t, a, &d->hint))
 		return;
-	if (t->failure.nblocked && (lock_hint(t, &d->hint) || wakeup_hint(m, &d->hint)))
+	if (dsp_waits_hint(m, &d->hint))
 		return;
-	if (!d->has_alternate)
+	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
 		return;
 	if (d->nregions) {
 		const struct dsp_region *r = &d->regions[0];

@@ -99,7 +99,14 @@ uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t c
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
 
+/* hint_waits.c */
+bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h);
+bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_hint *h);
+
 /* hint.c */
+void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
+void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
+const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread);
 void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
 		   const struct sched_answer *a, struct dsp *d);
 

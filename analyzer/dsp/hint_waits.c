@@ -1,0 +1,271 @@
+/*
+ * The hint where threads wait: locks in a ring, a lock that its owner took along, a
+ * wake-up that nobody heard, a condition that is not tested again after it.
+ */
+#include "analyzer/dsp/internal.h"
+
+/* ---- locks in a ring, and lost wake-ups ---- */
+
+/* Threads that wait for each other's locks, each once; 0 when there is no ring. */
+static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since)
+{
+	size_t n = t->failure.nblocked;
+
+	for (size_t start = 0; start < n; start++) {
+		size_t len = 0, at_ = start;
+
+		while (len < n) {
+			ring[len] = at_;
+			at_ = dsp_blocker(t, at_, &since[len]);
+			len++;
+			if (at_ == start)
+				return len;
+			if (at_ == SIZE_MAX)
+				break;
+		}
+	}
+	return 0;
+}
+
+static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint32_t *since,
+		       size_t n)
+{
+	const struct sym_blocked *blocked = t->failure.blocked;
+	struct strbuf b = { 0 };
+
+	if (n == 1) {
+		struct sched_ref want = { blocked[ring[0]].thread, blocked[ring[0]].event };
+
+		strbuf_fmt(&b, "%s ", dsp_thread_id(t, want.thread));
+		dsp_say_does(&b, t, want);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, want);
+		strbuf_str(&b, " while it already holds it");
+		if (since[0] != SYM_NONE) {
+			strbuf_str(&b, " since ");
+			dsp_say_at(&b, t, (struct sched_ref){ want.thread, since[0] });
+		}
+		strbuf_str(&b, ": it waits for itself.");
+		return strbuf_take(&b);
+	}
+	strbuf_str(&b, "Take these locks in one order everywhere:");
+	for (size_t i = 0; i < n; i++) {
+		/* ring[i] waits for what ring[i+1] took at since[i] */
+		size_t before = (i + n - 1) % n;
+		struct sched_ref want = { blocked[ring[i]].thread, blocked[ring[i]].event };
+		struct sched_ref has = { want.thread, since[before] };
+		const struct sym_event *mine =
+		    &t->threads[blocked[ring[before]].thread].events[blocked[ring[before]].event];
+
+		strbuf_fmt(&b, "%s %s takes `%s'", i ? ";" : "", dsp_thread_id(t, want.thread),
+			   t->objects[mine->target].name);
+		if (has.index != SYM_NONE) {
+			strbuf_str(&b, " at ");
+			dsp_say_at(&b, t, has);
+		}
+		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, dsp_event_at(t, want)));
+		dsp_say_at(&b, t, want);
+	}
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
+{
+	size_t n = t->failure.nblocked, len;
+	size_t *ring = xcalloc(n + 1, sizeof *ring);
+	uint32_t *since = xcalloc(n + 1, sizeof *since);
+
+	len = find_ring(t, ring, since);
+	if (len) {
+		h->kind = len > 1 ? DSP_HINT_LOCK_ORDER : DSP_HINT_NONE;
+		h->text = ring_text(t, ring, since, len);
+	}
+	free(ring);
+	free(since);
+	return len > 0;
+}
+
+/* A wait that nothing ends, and the wake-up that came before it. */
+static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+	const struct sched_order *o = m->order[DSP_FAILING];
+
+	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
+		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
+		const struct sym_event *e = dsp_event_at(t, wait);
+		struct strbuf b = { 0 };
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		for (size_t i = o->n; i-- > 0;) {
+			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
+
+			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
+			    s->target != e->target || s->thread == e->thread)
+				continue;
+			strbuf_fmt(&b, "The wake-up is lost: %s ", dsp_thread_id(t, s->thread));
+			dsp_say_does(&b, t, o->refs[i]);
+			strbuf_str(&b, " at ");
+			dsp_say_at(&b, t, o->refs[i]);
+			strbuf_fmt(&b, " before %s waits at ", dsp_thread_id(t, e->thread));
+			dsp_say_at(&b, t, wait);
+			strbuf_str(&b,
+				   ". Change a condition under the mutex before signalling, and "
+				   "test it under the same mutex before waiting.");
+			h->kind = DSP_HINT_ORDER;
+			h->text = strbuf_take(&b);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- a lock whose owner has ended ---- */
+
+static bool has_ended(const struct sym_thread *th)
+{
+	return th->nevents && th->events[th->nevents - 1].op == SYM_EXIT;
+}
+
+/* The thread that ended with this lock; SYM_NONE: none did. *since: where it took it. */
+static uint32_t taken_along_by(const struct sym_trace *t, uint32_t object, uint32_t *since)
+{
+	dsp_held_locks held = { 0 };
+	uint32_t who = SYM_NONE;
+
+	for (uint32_t i = 0; i < t->nthreads && who == SYM_NONE; i++) {
+		if (!has_ended(&t->threads[i]))
+			continue;
+		dsp_locks_held(t, i, (uint32_t)t->threads[i].nevents, &held);
+		for (size_t h = 0; h < held.n; h++)
+			if (held.v[h].object == object) {
+				who = i;
+				*since = held.v[h].since;
+			}
+	}
+	vec_free(&held);
+	return who;
+}
+
+static bool release_hint(const struct sym_trace *t, struct dsp_hint *h)
+{
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		struct sched_ref want = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
+		const struct sym_event *e = dsp_event_at(t, want);
+		struct strbuf b = { 0 };
+		uint32_t since = SYM_NONE, who;
+
+		if (!e || !dsp_acquires(e))
+			continue;
+		who = taken_along_by(t, e->target, &since);
+		if (who == SYM_NONE)
+			continue;
+		strbuf_fmt(&b, "%s ended while it held `%s'", dsp_thread_id(t, who), t->objects[e->target].name);
+		if (since != SYM_NONE) {
+			strbuf_str(&b, ", which it had locked at ");
+			dsp_say_at(&b, t, (struct sched_ref){ who, since });
+		}
+		strbuf_str(&b, ": nobody can have it any more. Let it go on every way out, also when the "
+			       "thread is cancelled (pthread_cleanup_push) or an exception passes, or make "
+			       "it a robust mutex.");
+		h->kind = DSP_HINT_RELEASE;
+		h->text = strbuf_take(&b);
+		return true;
+	}
+	return false;
+}
+
+bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	return m->t->failure.nblocked &&
+	       (lock_hint(m->t, h) || release_hint(m->t, h) || wakeup_hint(m, h));
+}
+
+/* ---- a condition that is tested once ---- */
+
+/* The last wait of the thread before this event, between whose two ends others may come; SYM_NONE: none. */
+static uint32_t wait_before(const struct sym_thread *th, uint32_t index)
+{
+	for (uint32_t i = index; i-- > 1;)
+		if (th->events[i].op == SYM_WAIT && th->events[i - 1].op == SYM_UNLOCK && i + 1 < index &&
+		    dsp_acquires(&th->events[i + 1]))
+			return i;
+	return SYM_NONE;
+}
+
+/* What the thread read of the variable last before `index`, or first from there on (`ahead`). */
+static const struct sym_event *read_of(const struct sym_thread *th, uint32_t var, uint32_t index, bool ahead)
+{
+	for (uint32_t i = index; ahead ? i < th->nevents : i-- > 0; i += ahead) {
+		const struct sym_event *e = &th->events[i];
+
+		if (dsp_is_read(e) && e->target == var)
+			return e;
+		if (!ahead && e->op == SYM_LOCK)
+			break; /* what was read under an earlier lock is no test of this wait */
+	}
+	return NULL;
+}
+
+/*
+ * before: another thread writes what `after` reads, between a wait's giving the mutex up and
+ * having it again, and the test that led to the wait is not made again behind it.
+ */
+static bool not_tested_again(const struct dsp_map *m, const struct dsp_pair *p, uint32_t *wait,
+			     const struct sym_event **test)
+{
+	const struct sym_trace *t = m->t;
+	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
+	const struct sym_thread *th = &t->threads[p->after.thread];
+	const struct sym_event *again;
+
+	if (!dsp_is_write(write) || !dsp_is_read(read) || write->target != read->target ||
+	    p->before.thread == p->after.thread)
+		return false;
+	*wait = wait_before(th, p->after.index);
+	if (*wait == SYM_NONE)
+		return false;
+	*test = read_of(th, read->target, *wait, false);
+	again = read_of(th, read->target, *wait, true);
+
+	size_t at = dsp_at(m, DSP_FAILING, p->before);
+	return *test && again && again->pc != (*test)->pc && at != DSP_NEVER &&
+	       at > dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait - 1 }) &&
+	       at < dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait + 1 });
+}
+
+bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+
+	for (size_t i = 0; m->order[DSP_FAILING] && i < d->npairs; i++) {
+		const struct dsp_pair *p = &d->pairs[i];
+		const struct sym_event *test;
+		uint32_t wait;
+		struct strbuf b = { 0 };
+
+		if (!not_tested_again(m, p, &wait, &test))
+			continue;
+
+		struct sched_ref tested = { p->after.thread,
+					    (uint32_t)(test - t->threads[p->after.thread].events) };
+		strbuf_fmt(&b, "Test again after the wait (while instead of if): %s ",
+			   dsp_thread_id(t, p->after.thread));
+		dsp_say_does(&b, t, tested);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, tested);
+		strbuf_str(&b, ", waits at ");
+		dsp_say_at(&b, t, (struct sched_ref){ p->after.thread, wait });
+		strbuf_fmt(&b, ", and before it has the mutex again %s ", dsp_thread_id(t, p->before.thread));
+		dsp_say_does(&b, t, p->before);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, p->before);
+		strbuf_char(&b, '.');
+		h->kind = DSP_HINT_RECHECK;
+		h->text = strbuf_take(&b);
+		return true;
+	}
+	return false;
+}
