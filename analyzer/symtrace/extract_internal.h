@@ -232,6 +232,9 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a);
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
 
+/* extract_spoken.c: a name without what the C++ library calls its parts; takes and returns malloc'd text. */
+char *ext_spoken(char *text);
+
 /* extract_conds.c */
 enum ext_cond_added {
 	COND_SAYS_NOTHING,

@@ -132,7 +132,7 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 	named->quality = (uint8_t)quality_of(&name);
 	if (type)
 		*type = name.type && name.type->name ? xstrdup(name.type->name) : NULL;
-	return name.text;
+	return ext_spoken(name.text);
 }
 
 void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,

@@ -63,6 +63,74 @@ static void lost_wakeup(struct fixture *fx)
 	fixture_alternate(fx, "00 222 11 2");
 }
 
+/* T0.1 takes the lock and ends; T0 wants it. */
+static void ended_with_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/stop", "/src/stop.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+
+	for (int i = 0; i < 2; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	uint32_t want = fixture_event(fx, 0, SYM_LOCK, m, "main", 52);
+	fixture_event(fx, 1, SYM_START, SYM_NONE, "worker", 9);
+	uint32_t take = fixture_event(fx, 1, SYM_LOCK, m, "worker", 10);
+	fixture_event(fx, 1, SYM_EXIT, SYM_NONE, "worker", 11);
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	t->failure.blocked = xcalloc(1, sizeof *t->failure.blocked);
+	t->failure.nblocked = 1;
+	t->failure.blocked[0] = (struct sym_blocked){ 0, want };
+	fixture_order(fx, &fx->answer.failing, "0 111");
+	fixture_cause(fx, 1, take, 0, want);
+	fixture_alternate(fx, "00 111");
+}
+
+/* T0.1 looks at `count', waits, and looks at it again, at `line`; T0.2 changes it while T0.1 has no lock. */
+static void looks_and_waits(struct fixture *fx, uint32_t line)
+{
+	fixture_init(fx, "/home/u/queue", "/src/queue.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), count = fixture_var(fx, "count", "int", 0);
+	struct sym_object cond = { .name = (char *)"ready", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_event(fx, 1, SYM_START, SYM_NONE, "take", 9);
+	fixture_event(fx, 1, SYM_LOCK, m, "take", 10);
+	fixture_event(fx, 1, SYM_READ, count, "take", 11);
+	uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, m, "take", 12);
+	uint32_t wait = fixture_event(fx, 1, SYM_WAIT, c, "take", 12);
+	fixture_event(fx, 1, SYM_LOCK, m, "take", 12);
+	uint32_t use = fixture_event(fx, 1, SYM_READ, count, "take", line);
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "take", 14);
+	fixture_event(fx, 2, SYM_START, SYM_NONE, "thief", 19);
+	fixture_event(fx, 2, SYM_SIGNAL, c, "thief", 20);
+	uint32_t steal = fixture_event(fx, 2, SYM_WRITE, count, "thief", 21);
+
+	fixture_at(fx, 1, wait)->link = unlock;
+	fixture_at(fx, 2, steal)->value = expr_const(t->pool, 32, 0);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `count > 0' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, use), expr_const(t->pool, 32, 0)));
+	fixture_order(fx, &fx->answer.failing, "00 1111 222 1111");
+	fixture_cause(fx, 2, steal, 1, use);
+	fixture_alternate(fx, "00 1111 22 111 2 1");
+}
+
+static void if_and_wait(struct fixture *fx)
+{
+	looks_and_waits(fx, 13);
+}
+
+/* While: the same test is made again. */
+static void while_and_wait(struct fixture *fx)
+{
+	looks_and_waits(fx, 11);
+}
+
 /* As the solver has it: the order the path demands is not part of the cause. */
 static void two_variables_one_edge(struct fixture *fx)
 {
@@ -177,6 +245,13 @@ static const struct expected table[] = {
 	  DSP_HINT_NONE, 1 },
 	{ "a lost wake-up", lost_wakeup, DSP_HINT_ORDER,
 	  { "T0.1 signals `ready' at wake.c:10", "before T0.2 waits at wake.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "an owner that has ended", ended_with_lock, DSP_HINT_RELEASE,
+	  { "T0.1 ended while it held `m'", "stop.c:10" }, DSP_HINT_NONE, 0 },
+	{ "a condition that is tested once", if_and_wait, DSP_HINT_RECHECK,
+	  { "T0.1 reads `count' at queue.c:11", "waits at queue.c:12", "T0.2 writes `count' at queue.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "a condition that is tested again", while_and_wait, DSP_HINT_ORDER, { "queue.c:21" },
 	  DSP_HINT_NONE, 0 },
 	{ "a barrier in between", across_a_barrier, DSP_HINT_ORDER, { "crasher.c:21" },
 	  DSP_HINT_NONE, 0 },
