@@ -2,6 +2,10 @@
  * Mutexes. lock tries first: only a lock that must wait writes a BLOCK record,
  * and trylock succeeds exactly where lock would not wait, with the same results
  * for recursive, error-checking and robust mutexes.
+ *
+ * Plain mutexes that need no waiting are locked and unlocked right here, as libc does it
+ * (real_direct() in real.c makes sure that it does): what libc's functions look at on the way
+ * are accesses to order, and branches to record, for nothing.
  */
 #include "preload/interpose/real.h"
 
@@ -28,17 +32,69 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 	return REAL(pthread_mutex_destroy)(m);
 }
 
-EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+/* Recording, and a mutex of the default kind: no other flag, no other type. */
+static inline bool is_direct(const pthread_mutex_t *m)
+{
+	return real_table.f.direct && !m->__data.__kind;
+}
+
+static inline bool change(pthread_mutex_t *m, int from, int to)
+{
+	return __atomic_compare_exchange_n(&m->__data.__lock, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+/* False: somebody else holds it. */
+static inline bool lock_direct(pthread_mutex_t *m)
+{
+	if (!change(m, 0, 1))
+		return false;
+	m->__data.__owner = real_tid();
+	m->__data.__nusers++;
+	return true;
+}
+
+/* False: somebody waits for it, or it is not locked; nothing has changed. */
+static inline bool unlock_direct(pthread_mutex_t *m)
+{
+	int owner = m->__data.__owner;
+
+	m->__data.__nusers--;
+	m->__data.__owner = 0;
+	if (__builtin_expect(change(m, 1, 0), 1))
+		return true;
+	m->__data.__owner = owner;
+	m->__data.__nusers++;
+	return false;
+}
+
+/* Out of line, so that the usual case need not save registers. */
+static __attribute__((noinline)) int lock_anyhow(pthread_mutex_t *m, uint64_t site)
 {
 	if (!real_on())
 		return REAL(pthread_mutex_lock)(m);
 	int err = REAL(pthread_mutex_trylock)(m);
 
 	if (err == EBUSY) {
-		BLOCK(TRC_OP_LOCK, m, kind_of(m));
+		event(TRC_OP_LOCK, TRC_AT_BLOCK, m, site, 0, kind_of(m));
 		err = REAL(pthread_mutex_lock)(m);
 	}
-	return (int)DONE(TRC_OP_LOCK, m, err, kind_of(m));
+	return (int)event(TRC_OP_LOCK, TRC_AT_DONE, m, site, err, kind_of(m));
+}
+
+static __attribute__((noinline)) int lock_waiting(pthread_mutex_t *m, uint64_t site)
+{
+	event(TRC_OP_LOCK, TRC_AT_BLOCK, m, site, 0, 0);
+	return (int)event(TRC_OP_LOCK, TRC_AT_DONE, m, site, REAL(pthread_mutex_lock)(m), 0);
+}
+
+EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	if (__builtin_expect(!is_direct(m), 0))
+		return lock_anyhow(m, SITE);
+	if (__builtin_expect(!lock_direct(m), 0))
+		return lock_waiting(m, SITE);
+	return (int)DONE(TRC_OP_LOCK, m, 0, 0);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
@@ -72,15 +128,19 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	return (int)DONE(TRC_OP_TIMEDLOCK, m, err, kind_of(m));
 }
 
-/* A release that was refused is written a second time, with the error. */
+/*
+ * A release that was refused is written a second time, with the error. Only then is SITE looked at
+ * again: to the analyzer the release has happened when the return address is popped.
+ */
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (!real_on())
-		return REAL(pthread_mutex_unlock)(m);
-	DONE(TRC_OP_UNLOCK, m, 0, 0);
+	if (real_on())
+		DONE(TRC_OP_UNLOCK, m, 0, 0);
+	if (__builtin_expect(is_direct(m) && unlock_direct(m), 1))
+		return 0;
 	int err = REAL(pthread_mutex_unlock)(m);
 
-	if (__builtin_expect(err, 0))
+	if (__builtin_expect(err && real_on(), 0))
 		DONE(TRC_OP_UNLOCK, m, err, 0);
 	return err;
 }

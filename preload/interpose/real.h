@@ -79,6 +79,7 @@ struct real_functions {
 #undef V
 	uint64_t resolved;
 	uint64_t on; /* 1: record; 0: only pass on (set-uid, no trace) */
+	uint64_t direct; /* on, and plain mutexes are what mutex.c takes them for */
 };
 #pragma GCC diagnostic pop
 
@@ -103,6 +104,17 @@ static inline const struct real_functions *real_now(void)
 static inline bool real_on(void)
 {
 	return real_table.f.on;
+}
+
+/* The thread's number in what %fs points to, where libc takes it from as well. */
+#define REAL_TID_AT "0x2d0"
+
+static inline int real_tid(void)
+{
+	int tid;
+
+	__asm__ volatile("movl %%fs:" REAL_TID_AT ", %0" : "=r"(tid));
+	return tid;
 }
 
 /* Operations that are one event: before (releases) or after (acquisitions) the real call. */
