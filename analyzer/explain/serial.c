@@ -366,7 +366,7 @@ static void make_first(struct serial *s)
 	a->nalternates++;
 	first = &a->alternates[0];
 	*first = (struct sched_alternate){
-		.order = { s->best.order.refs, s->best.end }, .inverted = s->best.pair,
+		.order = { .refs = s->best.order.refs, .n = s->best.end }, .inverted = s->best.pair,
 		.left = { .thread = SYM_NONE },
 		.path_differs = s->best.end < s->failing->n, .executed = true,
 	};
