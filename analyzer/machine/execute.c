@@ -117,6 +117,8 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 	struct mach *m = r->m;
 	uint64_t begin;
 
+	bool past = x->passage.seen;
+
 	run_switch(r, t->index);
 	begin = m->insns;
 	while (!x->done && m->insns - begin < n && t->s.life == LIFE_RUNNING) {
@@ -139,7 +141,8 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 		r->time += m->insns - before;
 		if (t->index == x->fate.thread)
 			exec_fate_note(r, x);
-		if (x->done)
+		/* When the others are to go first its next round is another story. */
+		if (x->done || (x->others_first && x->passage.seen && !past))
 			break;
 		if (!point && !x->broken && !is_loose(x) && at_point(x, t->index, place_of(r, stop)))
 			break;
@@ -214,7 +217,7 @@ static void note_fate(struct mach_run *r, struct execution *x, const struct exec
 /* It was decided: let the thread show how, if it can. */
 static void see_decision(struct mach_run *r, struct execution *x)
 {
-	if (!x->decided)
+	if (!x->decided || (x->others_first && x->passage.seen))
 		return;
 	if (runnable(&r->threads[x->fate.thread]))
 		go(r, x, &r->threads[x->fate.thread], x->fail_distance + EXEC_MARGIN, NULL);
