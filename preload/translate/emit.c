@@ -226,6 +226,8 @@ void emit_lea(int reg, const struct insn *in, const uint8_t *code, uint64_t pc)
 
 void emit_load_target(const struct insn *in, const uint8_t *code, uint64_t pc)
 {
+	if (insn_rm_is_reg(in) && insn_rm(in) == REG_RCX_)
+		return;
 	operand_with(0x8b, REG_RCX_, in, code, pc);
 }
 

@@ -7,7 +7,7 @@
 #define FANS (1u << 11)
 #define SEEN_ENOUGH 16
 #define RARE 16      /* fewer than one of so many is not looked for */
-#define USUAL_OF_TEN 9
+#define USUAL_OF_TEN 5
 
 struct fan {
 	uint64_t pc; /* of the branch */
