@@ -68,15 +68,22 @@ static void record(int reg, unsigned byte)
 /* It went to this one: the branch is left by a direct exit. */
 static void hit(struct tr_exit *x, bool rdx)
 {
-	struct tr_frag *f = tr_lookup(x->target);
-
 	record(RCX, x->index + 1u);
 	restore(x->target, rdx);
 	emit_align_rel32(1);
 	e8(0xe9);
 	exit_rel32(x);
-	if (f)
-		tr_link_direct(x, f);
+}
+
+/* When all is in its place: a link to another region is made with code, too. */
+static void link_cases(const struct tr_targets *t, unsigned first, struct tr_exit *const *x)
+{
+	for (unsigned i = first; i < t->n; i++) {
+		struct tr_frag *f = tr_lookup(t->to[i]);
+
+		if (f)
+			tr_link_direct(x[i], f);
+	}
 }
 
 /* The targets from `first` on, then any other; each of `x` is the exit for one. */
@@ -143,6 +150,7 @@ static void end_indirect(struct build *b, struct tr_targets *t)
 	if (rdx)
 		emit_gs_store(CTX_RDX, RDX);
 	cases(t, 0, 0, rdx, x, 0);
+	link_cases(t, 0, x);
 }
 
 /* Goes on at the first of the targets. */
@@ -168,6 +176,7 @@ static void go_on(struct build *b, const struct tr_targets *t)
 	cases(t, 1, base, rdx, x, b->nsides);
 	b->region->cold = tr_at;
 	tr_at = hot;
+	link_cases(t, 1, x);
 	b->goes_along = true;
 	b->pc = target;
 }
