@@ -1,7 +1,8 @@
-/* The first use of freed memory in words: what led to an abort in the heap, or to nonsense, far away. */
+/* Use of what was freed or closed in words: what led to an abort in the heap, or to nonsense, far away. */
 #include "analyzer/explain/explain.h"
 
 #include "common/strbuf.h"
+#include "common/syscall_names.h"
 
 static void at(struct strbuf *b, const struct sym_trace *t, uint32_t stack)
 {
@@ -16,6 +17,20 @@ static void at(struct strbuf *b, const struct sym_trace *t, uint32_t stack)
 		strbuf_fmt(b, " in %s", f->function);
 }
 
+static char *closed_text(const struct sym_trace *t, const struct ext_misuse *m)
+{
+	const char *call = syscall_name(m->call);
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Closed descriptor: %s used %u in %s()", t->threads[m->thread].id, m->descriptor,
+		   call ? call : "a system call");
+	at(&b, t, m->stack);
+	strbuf_fmt(&b, " that %s had closed", t->threads[m->freed_by].id);
+	at(&b, t, m->freed_stack);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
 char *explain_misuse(const struct explanation *e)
 {
 	const struct ext_misuse *m = &e->extracted->misuse;
@@ -24,6 +39,8 @@ char *explain_misuse(const struct explanation *e)
 
 	if (!m->found)
 		return NULL;
+	if (m->closed)
+		return closed_text(t, m);
 	strbuf_fmt(&b, "Use after free: %s ", t->threads[m->thread].id);
 	if (m->again)
 		strbuf_str(&b, "freed a block");

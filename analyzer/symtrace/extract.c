@@ -225,7 +225,7 @@ static struct ext_result *result_of(struct ext *x)
 	r->locations = x->locations.n;
 	r->fate = x->fate;
 	r->brink = x->brink;
-	r->misuse = x->misuse; /* moved */
+	r->misuse = x->misuse.found ? x->misuse : x->misused_fd; /* moved */
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
 	for (size_t i = 0; i < x->threads.n; i++)
@@ -269,6 +269,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.objects);
 	vec_free(&x.blocks);
 	vec_free(&x.misuse_watch.freed);
+	vec_free(&x.closed);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
 	vec_free(&x.named);

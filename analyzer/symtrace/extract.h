@@ -48,9 +48,12 @@ struct ext_options {
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
 			  uint32_t more, uint64_t limit);
 
-/* The first access to a block that had been freed, as far as can be told. */
+/* The first access to a block that had been freed, as far as can be told; or the failing thread's last to a
+ * descriptor that another one had closed. */
 struct ext_misuse {
 	bool found;
+	bool closed;            /* a descriptor; "freed" stands for that below */
+	uint32_t descriptor, call; /* the system call's number */
 	bool again;             /* it was freed a second time */
 	bool write;
 	uint32_t thread, stack; /* stacks of the trace */

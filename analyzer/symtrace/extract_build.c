@@ -291,6 +291,8 @@ static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter
 	if (leave && x->started > 1 && may_wait(enter->rec.flags) && mach_time(x->run) >= x->from)
 		x->kernel_waits = true;
 	ext_time(x, thread, leave ? leave->tsc : enter->tsc);
+	if (leave)
+		ext_closed_watch(x, thread, enter, leave);
 	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 &&
 	    mach_time(x->run) >= x->from)
 		remapped(x, thread, enter, (uint64_t)leave->result,
@@ -355,6 +357,9 @@ err_t ext_build(struct ext *x)
 	x->phase = "building symbolic traces";
 	x->started = 1; /* the main thread */
 	TRY(mach_again(x->run, x->base, &hooks, x->trace->pool));
+	if (x->misused_fd.found)
+		sym_add_assumption(x->trace, "System calls give their recorded results in every order: that a "
+					     "descriptor would still be open in another one is not known here.");
 	if (x->kernel_waits)
 		sym_add_assumption(x->trace,
 				   "System calls give their recorded results in every order: that a thread "

@@ -27,6 +27,12 @@ struct ext_freed_slot {
 	uint32_t index;   /* of freed[], from 1 */
 };
 
+/* By descriptor: who closed it, unless it is open; see extract_closed.c. */
+struct ext_closed {
+	bool closed;
+	uint32_t thread, stack;
+};
+
 struct ext_misuse_watch {
 	struct ext_freed_slot *slots;
 	size_t nslots, used, nstacks;
@@ -134,8 +140,9 @@ struct ext {
 	VEC(struct ext_location) locations; /* sorted by start */
 	VEC(struct ext_object) objects;
 	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
-	struct ext_misuse misuse;
+	struct ext_misuse misuse, misused_fd;
 	struct ext_misuse_watch misuse_watch;
+	VEC(struct ext_closed) closed;
 	struct ext_counter *counters;
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
@@ -228,6 +235,10 @@ bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
 
 /* extract_misuse.c: must see every access of the third execution. */
 void ext_misuse_watch(struct ext *x, const struct mach_access *a);
+
+/* extract_closed.c: a system call that has returned. */
+void ext_closed_watch(struct ext *x, uint32_t thread, const struct trc_enter *enter,
+		      const struct trc_leave *leave);
 
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
