@@ -112,20 +112,31 @@ static void returned(struct ext *x, struct ext_thread *th)
 		note_freed(&x->misuse_watch, f, (header & ~7ull) - 8);
 }
 
-/* The program's own instruction, or one of strlen(), memcpy() ... on its behalf; not those of malloc(),
- * which works on free blocks by trade, also when it is strdup() that calls it. */
+static bool has_prefix(const char *s, const char *const *prefixes, size_t n)
+{
+	for (size_t i = 0; s && i < n; i++)
+		if (!strncmp(s, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/* The program's own instruction, or one of strlen(), memcpy(), pthread_mutex_lock() ... on its behalf; not
+ * those of malloc(), which works on free blocks by trade, also when it is strdup() that calls it. */
 static bool is_accused(struct ext *x, const struct mach_access *a)
 {
 	static const char *const movers[] = { "mem", "__mem", "str", "__str" };
-	const char *symbol;
+	static const char *const locks[] = { "pthread_mutex_", "__pthread_mutex_", "___pthread_mutex_",
+					     "pthread_cond_", "__pthread_cond_", "___pthread_cond_",
+					     "pthread_rwlock_", "__pthread_rwlock_", "___pthread_rwlock_",
+					     "sem_", "__new_sem_" };
 
 	if (!level_is_runtime(x->level, a->pc))
 		return true;
-	symbol = level_is_program(x->level, a->thread, a->pc) ? img_symbol(x->images, a->pc, NULL) : NULL;
-	for (size_t i = 0; symbol && i < sizeof movers / sizeof *movers; i++)
-		if (!strncmp(symbol, movers[i], strlen(movers[i])))
-			return true;
-	return false;
+	const char *symbol = img_symbol(x->images, a->pc, NULL);
+
+	return has_prefix(symbol, locks, sizeof locks / sizeof *locks) ||
+	       (level_is_program(x->level, a->thread, a->pc) &&
+		has_prefix(symbol, movers, sizeof movers / sizeof *movers));
 }
 
 void ext_misuse_watch(struct ext *x, const struct mach_access *a)
