@@ -40,6 +40,7 @@ void mach_blocks_flush(struct mach *m)
 	}
 	m->arena = NULL;
 	memset(m->blocks, 0, m->blocks_cap * sizeof *m->blocks);
+	memset(m->jumps, 0, sizeof m->jumps);
 	m->nblocks = 0;
 	m->consts = MACH_CONSTS;
 	m->flush_wanted = false;

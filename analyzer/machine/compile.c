@@ -253,6 +253,7 @@ struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant
 	finish(w, insns, n, stop);
 	w->b->temps = (w->temp_base - MACH_TEMPS) / MACH_TEMP_SIZE;
 	compile_late_puts(w);
+	compile_fuse(w);
 	w->b->nops = (uint32_t)w->ops.n;
 	w->b->ops = mach_arena(m, w->ops.n * sizeof *w->ops.v);
 	memcpy(w->b->ops, w->ops.v, w->ops.n * sizeof *w->ops.v);

@@ -14,9 +14,14 @@ struct builder {
 	uint32_t temp_base; /* frame offset of temporary 0 of this run */
 	/* Of the run being converted, by temporary: */
 	const IRTypeEnv *types;
-	uint32_t alias[MAX_RUN_TEMPS];    /* guest register it is a copy of, or NO_ALIAS */
+	uint32_t alias[MAX_RUN_TEMPS];    /* where it lies that it is a copy of, or NO_ALIAS */
 	uint32_t last_use[MAX_RUN_TEMPS]; /* statement index */
 	VEC(uint32_t) aliased;
+	uint32_t uses[MAX_RUN_TEMPS];     /* how many statements read it */
+	struct bit_copy {
+		uint32_t from; /* a single bit that it is the extension of; 0: none */
+		uint32_t op;   /* the operation that makes it */
+	} bit[MAX_RUN_TEMPS];
 	uint32_t stmt;
 };
 
@@ -33,6 +38,9 @@ unsigned compile_run(struct builder *w, const struct lifted *l);
 
 /* late_puts.c: takes superfluous register writes out of the finished operations. */
 void compile_late_puts(struct builder *w);
+
+/* fuse.c: then makes one operation of several. */
+void compile_fuse(struct builder *w);
 
 /* compile.c: one block, in the arena and in no table yet. */
 struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant variant);

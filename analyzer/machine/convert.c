@@ -156,6 +156,70 @@ static bool convert_operator(struct builder *w, IROp irop, const IRExpr *a, cons
 	return true;
 }
 
+/*
+ * Conversions that change nothing. Operations read no more bytes of an operand than they need, and
+ * write their results with zeroes in front: the low part of a value can be read where the
+ * value is, and a result is its own extension.
+ */
+static bool convert_nothing(struct builder *w, IRTemp t, IROp irop, const IRExpr *arg)
+{
+	bool temp = arg->tag == Iex_RdTmp;
+	IRTemp x = temp ? arg->Iex.RdTmp.tmp : 0;
+	uint16_t code;
+	uint8_t size;
+
+	if (!irop_find(irop, &code, &size))
+		return false;
+	switch (code) {
+	case OP_TO8:
+	case OP_TO16:
+	case OP_TO32:
+		if (!compile_operand(w, arg, &w->alias[t]))
+			return false;
+		if (w->alias[t] < MACH_STATE_SIZE)
+			vec_push(&w->aliased, t);
+		return true;
+	case OP_TO1: /* back from the extension of a single bit */
+		if (!temp || !w->bit[x].from)
+			return false;
+		w->alias[t] = w->bit[x].from;
+		w->uses[x]--;
+		return true;
+	case OP_ZX8:
+	case OP_ZX16:
+	case OP_ZX32:
+		if (!temp || w->alias[x] != NO_ALIAS)
+			return false;
+		w->alias[t] = temp_offset(w, x);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool convert_unary(struct builder *w, IRTemp t, IROp irop, const IRExpr *arg)
+{
+	if (convert_nothing(w, t, irop, arg))
+		return true;
+	if (!convert_operator(w, irop, arg, NULL, temp_offset(w, t)))
+		return false;
+	if (w->ops.v[w->ops.n - 1].code == OP_BIT)
+		w->bit[t] = (struct bit_copy){ w->ops.v[w->ops.n - 1].a, (uint32_t)w->ops.n - 1 };
+	return true;
+}
+
+/* Extensions of single bits that nobody needs any more. */
+static void drop_bits(struct builder *w, int ntemps)
+{
+	for (int t = 0; t < ntemps; t++) {
+		const struct bit_copy *b = &w->bit[t];
+
+		if (b->from && !w->uses[t] && b->op < w->ops.n && w->ops.v[b->op].code == OP_BIT &&
+		    w->ops.v[b->op].d == temp_offset(w, (IRTemp)t))
+			w->ops.v[b->op].code = OP_GONE;
+	}
+}
+
 static bool convert_tmp(struct builder *w, IRTemp t, const IRExpr *e)
 {
 	uint32_t d = temp_offset(w, t), a, b, c;
@@ -188,7 +252,7 @@ static bool convert_tmp(struct builder *w, IRTemp t, const IRExpr *e)
 		op->d = d;
 		return true;
 	case Iex_Unop:
-		return convert_operator(w, e->Iex.Unop.op, e->Iex.Unop.arg, NULL, d);
+		return convert_unary(w, t, e->Iex.Unop.op, e->Iex.Unop.arg);
 	case Iex_Binop:
 		return convert_operator(w, e->Iex.Binop.op, e->Iex.Binop.arg1,
 					e->Iex.Binop.arg2, d);
@@ -297,8 +361,10 @@ static bool convert_stmt(struct builder *w, const IRStmt *s)
 
 static void use(struct builder *w, const IRExpr *e)
 {
-	if (e && e->tag == Iex_RdTmp)
-		w->last_use[e->Iex.RdTmp.tmp] = w->stmt;
+	if (!e || e->tag != Iex_RdTmp)
+		return;
+	w->last_use[e->Iex.RdTmp.tmp] = w->stmt;
+	w->uses[e->Iex.RdTmp.tmp]++;
 }
 
 static void uses_of_expr(struct builder *w, const IRExpr *e)
@@ -364,6 +430,8 @@ static void uses_of_stmt(struct builder *w, const IRStmt *s)
 static void find_uses(struct builder *w, const IRSB *sb)
 {
 	memset(w->last_use, 0, (size_t)sb->tyenv->types_used * sizeof w->last_use[0]);
+	memset(w->uses, 0, (size_t)sb->tyenv->types_used * sizeof w->uses[0]);
+	memset(w->bit, 0, (size_t)sb->tyenv->types_used * sizeof w->bit[0]);
 	for (w->stmt = 0; w->stmt < (uint32_t)sb->stmts_used; w->stmt++)
 		uses_of_stmt(w, sb->stmts[w->stmt]);
 	w->stmt = (uint32_t)sb->stmts_used;
@@ -401,9 +469,11 @@ unsigned compile_run(struct builder *w, const struct lifted *l)
 		if (!convert_stmt(w, sb->stmts[i])) {
 			w->ops.n = mark;
 			w->insn = first + done;
+			drop_bits(w, sb->tyenv->types_used);
 			return done;
 		}
 	}
 	w->stmt = (uint32_t)sb->stmts_used;
+	drop_bits(w, sb->tyenv->types_used);
 	return done + started;
 }

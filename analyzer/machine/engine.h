@@ -32,6 +32,7 @@
 #define MACH_STATE_SIZE sizeof(VexGuestAMD64State)
 #define MACH_OFF(reg) ((uint32_t)offsetof(VexGuestAMD64State, guest_##reg))
 #define MACH_MAX_INSNS 64   /* per block */
+#define MACH_JUMPS 4096
 
 /* Registers of a thread. */
 struct mach_cpu {
@@ -59,7 +60,8 @@ enum mach_code {
 #define MACH_OP(name, ...) OP_##name,
 #include "analyzer/machine/ops.def"
 #undef MACH_OP
-	OP_COUNT
+	OP_COUNT,
+	OP_GONE = OP_COUNT /* while a block is compiled: to be left out */
 };
 
 struct mach_op {
@@ -182,6 +184,7 @@ struct mach {
 	/* code */
 	struct mach_block **blocks;
 	size_t nblocks, blocks_cap;
+	struct mach_block *jumps[MACH_JUMPS]; /* some of them, by pc: where indirect branches go */
 	struct arena_chunk *arena; /* memory of all blocks */
 	uint32_t consts;     /* next free constant */
 	struct native_code *native;

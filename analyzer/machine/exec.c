@@ -114,7 +114,7 @@ static void late_puts(struct mach *m, const struct mach_block *b, const struct m
 		if (p->at <= now && p->until >= now) {
 			memcpy(mach_at(m, p->offset), mach_at(m, p->from), 8);
 			if (m->slots)
-				m->slots[p->offset / 8] = m->slots[p->from / 8];
+				shadow_set(m, p->offset, shadow_expr(m, p->from, 64));
 		}
 	}
 }

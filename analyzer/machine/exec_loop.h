@@ -55,50 +55,86 @@
 #define BODY_CTL(name, ab, bb, rb, value)
 
 #if WATCHED
-#define BODY_LOAD(bits)                                                                \
-	op_LOAD##bits : {                                                              \
-		uint64_t v, at = AT64(op->a);                                          \
+/* o: the operation, its address in o.a */
+#define DO_LOAD(bits, o)                                                               \
+	do {                                                                           \
+		uint64_t v, at = AT64((o).a);                                          \
 		HERE;                                                                  \
-		SHADOW(shadow_address(m, op->a, PC));                                  \
+		SHADOW(shadow_address(m, (o).a, PC));                                  \
 		if (!mem_load##bits(m->mem, at, &v))                                   \
 			STOP_AT(mach_access_fault(m, false));                          \
 		if (m->access)                                                         \
 			m->access(m->access_arg, m, PC, at, bits / 8,                  \
 				  m->in_lock ? ACCESS_READ | ACCESS_LOCKED : ACCESS_READ, v); \
-		AT64(op->d) = v;                                                       \
+		AT64((o).d) = v;                                                       \
 		if (m->shadow)                                                         \
-			shadow_load(m, PC, op, at, v);                                 \
+			shadow_load(m, PC, &(o), at, v);                               \
 		m->lock_loaded = m->in_lock;                                           \
-	}                                                                              \
-	NEXT;
-#define BODY_STORE(bits)                                                               \
-	op_STORE##bits : {                                                             \
-		uint64_t at = AT64(op->a);                                             \
+	} while (0)
+#define DO_STORE(bits, o)                                                              \
+	do {                                                                           \
+		uint64_t at = AT64((o).a);                                             \
 		HERE;                                                                  \
-		SHADOW(shadow_address(m, op->a, PC));                                  \
+		SHADOW(shadow_address(m, (o).a, PC));                                  \
 		if (m->access)                                                         \
 			m->access(m->access_arg, m, PC, at, bits / 8,                  \
 				  m->in_lock ? ACCESS_WRITE | ACCESS_LOCKED : ACCESS_WRITE, \
-				  AT##bits(op->b));                                    \
+				  AT##bits((o).b));                                    \
 		/* Listeners are told before: they may ask what memory held. */        \
 		if (m->shadow && mem_writable(m->mem, at, bits / 8))                   \
-			shadow_store(m, PC, op, at);                                   \
-		if (!mem_store##bits(m->mem, at, AT##bits(op->b)))                     \
+			shadow_store(m, PC, &(o), at);                                 \
+		if (!mem_store##bits(m->mem, at, AT##bits((o).b)))                     \
 			STOP_AT(mach_access_fault(m, true));                           \
-	}                                                                              \
-	NEXT;
+	} while (0)
+#define DO_PUT(to, from)                                                               \
+	do {                                                                           \
+		struct mach_op put_ = { .code = OP_PUT64, .size = 8, .d = (to), .a = (from) }; \
+		SHADOW(shadow_put(m, &put_));                                          \
+		AT64(to) = AT64(from);                                                 \
+	} while (0)
+#define DO_SUM(to)                                                                     \
+	do {                                                                           \
+		struct mach_op sum_ = { .code = OP_ADD64, .size = 8, .d = (to), .a = op->a, \
+					.b = op->b };                                  \
+		SHADOW(shadow_binary(m, &sum_));                                       \
+		AT64(to) = AT64(op->a) + AT64(op->b);                                  \
+	} while (0)
 #else
+#define DO_LOAD(bits, o)                                                               \
+	do {                                                                           \
+		if (__builtin_expect(!mem_load##bits(m->mem, AT64((o).a), &AT64((o).d)), 0)) \
+			STOP_AT(mach_access_fault(m, false));                          \
+	} while (0)
+#define DO_STORE(bits, o)                                                              \
+	do {                                                                           \
+		if (__builtin_expect(!mem_store##bits(m->mem, AT64((o).a), AT##bits((o).b)), 0)) \
+			STOP_AT(mach_access_fault(m, true));                           \
+	} while (0)
+#define DO_PUT(to, from) (AT64(to) = AT64(from))
+#define DO_SUM(to) (AT64(to) = AT64(op->a) + AT64(op->b))
+#endif
 #define BODY_LOAD(bits)                                                                \
 	op_LOAD##bits:                                                                 \
-	if (__builtin_expect(!mem_load##bits(m->mem, AT64(op->a), &AT64(op->d)), 0))   \
-		STOP_AT(mach_access_fault(m, false));                                  \
+	DO_LOAD(bits, *op);                                                            \
 	NEXT;
 #define BODY_STORE(bits)                                                               \
 	op_STORE##bits:                                                                \
-	if (__builtin_expect(!mem_store##bits(m->mem, AT64(op->a), AT##bits(op->b)), 0)) \
-		STOP_AT(mach_access_fault(m, true));                                   \
+	DO_STORE(bits, *op);                                                           \
 	NEXT;
-#endif
+#define BODY_LOADAT(bits)                                                              \
+	op_LOADAT##bits : {                                                            \
+		const struct mach_op o = { .size = op->size, .d = op->d, .a = (uint32_t)op->imm }; \
+		DO_SUM(o.a);                                                           \
+		DO_LOAD(bits, o);                                                      \
+	}                                                                              \
+	NEXT;
+#define BODY_STOREAT(bits)                                                             \
+	op_STOREAT##bits : {                                                           \
+		const struct mach_op o = { .size = op->size, .a = op->d, .b = (uint32_t)op->imm }; \
+		DO_SUM(o.a);                                                           \
+		DO_STORE(bits, o);                                                     \
+	}                                                                              \
+	NEXT;
 
 static enum mach_stop LOOP_NAME(struct mach *m)
 {
@@ -252,6 +288,29 @@ op_PUT64:
 	BODY_STORE(16)
 	BODY_STORE(32)
 	BODY_STORE(64)
+	BODY_LOADAT(8)
+	BODY_LOADAT(16)
+	BODY_LOADAT(32)
+	BODY_LOADAT(64)
+	BODY_STOREAT(8)
+	BODY_STOREAT(16)
+	BODY_STOREAT(32)
+	BODY_STOREAT(64)
+op_PUTS2:
+	DO_PUT(op->d, op->a);
+	DO_PUT((uint32_t)op->imm, op->b);
+	NEXT;
+op_PUTS3:
+	DO_PUT(op->d, op->a);
+	DO_PUT(op->d + 8, op->b);
+	DO_PUT(op->d + 16, (uint32_t)op->imm);
+	NEXT;
+op_PUTS4:
+	DO_PUT(op->d, op->a);
+	DO_PUT(op->d + 8, op->b);
+	DO_PUT(op->d + 16, (uint32_t)op->imm);
+	DO_PUT(op->d + 24, (uint32_t)(op->imm >> 32));
+	NEXT;
 op_ITE: {
 	uint32_t from = AT8(op->a) & 1 ? op->b : (uint32_t)op->imm;
 
@@ -367,10 +426,13 @@ leave:
 
 		if (__builtin_expect(!to || to->pc != next || to->variant != variant, 0)) {
 			size_t flushes = m->flushes;
+			struct mach_block **known = &m->jumps[(next ^ next >> 12) % MACH_JUMPS];
 
-			to = block_at(m, next, false);
+			to = *known;
+			if (!to || to->pc != next || to->variant != variant)
+				to = block_at(m, next, false);
 			if (flushes == m->flushes)
-				b->link[link] = to;
+				b->link[link] = *known = to;
 		}
 		b = to;
 	}
@@ -398,3 +460,9 @@ stopped:
 #undef BODY_CTL
 #undef BODY_LOAD
 #undef BODY_STORE
+#undef BODY_LOADAT
+#undef BODY_STOREAT
+#undef DO_LOAD
+#undef DO_STORE
+#undef DO_PUT
+#undef DO_SUM

@@ -76,6 +76,10 @@ void compile_late_puts(struct builder *w)
 	for (size_t i = w->ops.n; i-- > 0;) {
 		struct mach_op *op = &w->ops.v[i];
 
+		if (op->code == OP_GONE) {
+			gone[i] = true;
+			continue;
+		}
 		if (op->code < OP_PUT8 || op->code > OP_PUT64) {
 			reads_of_op(&l, op);
 			continue;
