@@ -362,10 +362,15 @@ static void piece_out(struct rec_large *l)
 
 uint8_t *rec_large_room(struct rec_large *l, size_t *n)
 {
-	if (l->used == REC_PIECE)
+	/* The first is shorter by the header before it: the others are whole pages of the file then. */
+	size_t full = l->done ? REC_PIECE : REC_PIECE - sizeof(struct trc_chunk);
+
+	if (l->used == full) {
 		piece_out(l);
-	if (*n > REC_PIECE - l->used)
-		*n = REC_PIECE - l->used;
+		full = REC_PIECE;
+	}
+	if (*n > full - l->used)
+		*n = full - l->used;
 	l->used += *n;
 	return l->piece + l->used - *n;
 }

@@ -3,7 +3,7 @@
  * and where indirect ones lead.
  * Fragments are first made before anything is known, and stop where others begin. Once a
  * thread has left PROFILE_FROM bytes and hardly any code is new (python3 translates for 6 MB
- * before it runs a line; doing it all again then cost a third of its start), one chunk of
+ * before it runs a line; doing it all again then cost a third of its start), half a chunk of
  * its path is decoded before it is emptied; then all fragments are dropped, and those made from then on follow the usual
  * way of their branches, through code that other fragments hold, too. It is done again
  * whenever a path is PROFILE_AGAIN times as long, for programs whose work comes in phases.
@@ -16,6 +16,7 @@
 
 #define PROFILE_FROM (1ull << 20)
 #define PROFILE_AGAIN 8
+#define PROFILE_SAMPLE (128u << 10) /* bytes of the chunk that are read */
 #define PROFILE_STEADY 48 /* new fragments while a chunk was filled, at most */
 #define PROFILE_ANYWAY 16 /* times as long: unsteady programs have hot code, too */
 #define PLACES (1u << 14)
@@ -214,6 +215,9 @@ static void count(const struct tr_ctx *c, const uint8_t *end)
 {
 	const struct tr_frag *f = tr_frag_at(c->profile_frag - 1);
 	const uint8_t *at = (const uint8_t *)c->profile_from;
+
+	if (end > at + PROFILE_SAMPLE)
+		end = at + PROFILE_SAMPLE;
 
 	/* Fragments that leave no byte stand in no loop of their own. */
 	for (uint32_t n = 0; f && f->generation == tr.generation && n < 4u << 20; n++)
