@@ -86,7 +86,7 @@ static void keep_schedule(const char *path, struct explanation *e, bool alternat
 {
 	char *name = explain_schedule_name(path, alternate, way);
 	FILE *f = fopen(name, "we");
-	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, f);
+	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
 
 	if (f)
 		fclose(f);
@@ -103,7 +103,8 @@ static void keep_beside(const char *path, struct explanation *e)
 		return;
 	/* Without occurrences nothing can be enforced: csched replay --native finds them itself. */
 	if (!e->extracted->base) {
-		keep_schedule(path, e, false, 0);
+		for (unsigned way = 0; way < EXPLAIN_FAILING_WAYS; way++)
+			keep_schedule(path, e, false, way);
 		for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
 			keep_schedule(path, e, true, way);
 	}

@@ -23,10 +23,15 @@ struct files {
 	bool temporary;
 };
 
+static unsigned ways_of(const struct native_request *r)
+{
+	return r->alternate ? EXPLAIN_MAX_WAYS : EXPLAIN_FAILING_WAYS;
+}
+
 /* Beside the trace, as `csched explain` left them. */
 static void kept_schedules(const struct native_request *r, struct files *out)
 {
-	for (unsigned way = 0; way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++) {
+	for (unsigned way = 0; way < ways_of(r); way++) {
 		char *name = explain_schedule_name(r->trace, r->alternate, way);
 
 		if (!access(name, R_OK))
@@ -44,7 +49,7 @@ static err_t make_schedule(struct explanation *e, bool alternate, unsigned way, 
 
 	TRY(files_make_file("csched-schedule", &name, &f));
 	vec_push(&out->v, name);
-	err_t bad = alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, f);
+	err_t bad = alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
 	fclose(f);
 	if (bad) {
 		unlink(name);
@@ -72,10 +77,10 @@ static err_t make_schedules(const struct native_request *r, struct explanation *
 	err_t bad = NULL;
 
 	out->temporary = true;
-	for (unsigned way = 0; !bad && way < (r->alternate ? EXPLAIN_MAX_WAYS : 1); way++) {
+	for (unsigned way = 0; !bad && way < ways_of(r); way++) {
 		bad = make_schedule(e, r->alternate, way, out);
 		/* Later ways may exist all the same. */
-		if (bad && bad->code == ERR_NOANSWER && way + 1 < EXPLAIN_MAX_WAYS && r->alternate) {
+		if (bad && bad->code == ERR_NOANSWER && way + 1 < ways_of(r)) {
 			err_free(bad);
 			bad = NULL;
 		}
@@ -147,10 +152,11 @@ static void print_edges(const struct answer *a)
 		const struct native_edge *n = &a->r.edges[i];
 		const struct schedule_edge *e = schedule_edge(&a->schedule, n->id);
 
-		if (!e || !n->vain)
+		/* What is waited for in vain behind the first time follows from that. */
+		if (!e || !n->first)
 			continue;
 		char *target = schedule_end_text(&e->target), *source = schedule_end_text(&e->source);
-		printf("  in %u of %u runs %s waited in vain for %s\n", n->vain, a->r.runs, target, source);
+		printf("  in %u of %u runs %s waited in vain for %s\n", n->first, a->r.runs, target, source);
 		free(target);
 		free(source);
 	}
@@ -195,6 +201,9 @@ static void print_way(const struct answer *a)
 	if (a->schedule.retreats)
 		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
 		       "time)\n", a->way, a->ways);
+	else if (a->way > 1 && !a->q->alternate)
+		printf("  (way %u of %u: without what led to where the explanation begins: with that it went another "
+		       "way)\n", a->way, a->ways);
 	else if (a->way > 1)
 		printf("  (way %u of %u for the run to go on behind that order: in the first it failed)\n",
 		       a->way, a->ways);
@@ -236,6 +245,7 @@ static void json_edges(struct json *j, const struct answer *a)
 		json_str(j, "source", source);
 		json_str(j, "target", target);
 		json_uint(j, "waited_in_vain", n->vain);
+		json_uint(j, "went_another_way_here", n->first);
 		json_uint(j, "source_missing", n->no_source);
 		json_uint(j, "target_missing", n->no_target);
 		json_end(j);
@@ -375,13 +385,15 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 
 /* Runs in which a way of going on behind an alternate must not fail to be taken. */
 #define TRIALS 20
+/* Those in which a failing order must not go another way, or another one is tried. */
+#define FAILING_TRIALS 4
 
-/* 0: it fails; 1: it does not, but went another way; 2: neither. */
+/* 0: it does not do what it is for; 1: it does, but went another way; 2: neither. */
 static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
 {
-	struct answer a = { .q = q, .trial = true };
+	struct answer a = { .q = q, .trial = q->alternate };
 	int status = 0;
-	err_t e = with_schedule(&a, t, file, TRIALS, &status);
+	err_t e = with_schedule(&a, t, file, q->alternate ? TRIALS : FAILING_TRIALS, &status);
 
 	*good = e || status ? 0 : a.r.diverged || a.r.timeouts ? 1 : 2;
 	answer_free(&a);

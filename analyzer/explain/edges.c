@@ -4,8 +4,10 @@
 
 #define MAX_HELD 32
 
-static void index_order(struct edges_work *w)
+void edges_begin(struct edges_work *w)
 {
+	w->vars = xcalloc(w->t->nvars + 1, sizeof *w->vars);
+	w->locks = xcalloc(w->t->nobjects + 1, sizeof *w->locks);
 	w->place = xcalloc(w->t->nthreads, sizeof *w->place);
 	for (size_t i = 0; i < w->t->nthreads; i++) {
 		size_t n = w->t->threads[i].nevents;
@@ -192,7 +194,7 @@ static void access(struct edges_work *w, struct sched_ref r)
  * Who comes last to a barrier is told so, and may be the one to do what has to be done once.
  * When the first one leaves, those that have arrived are the round.
  */
-static void barrier(struct edges_work *w, struct sched_ref r)
+void edges_barrier(struct edges_work *w, struct sched_ref r)
 {
 	const struct sym_event *e = edges_event(w->t, r);
 	size_t kept = 0, n = w->arrived.n;
@@ -432,6 +434,18 @@ static void drop_implied(struct edges *out)
 	out->v.n = kept;
 }
 
+void edges_end(struct edges_work *w)
+{
+	for (size_t i = 0; i < w->t->nvars; i++)
+		vec_free(&w->vars[i].reads);
+	for (size_t i = 0; i < w->t->nthreads; i++)
+		free(w->place[i]);
+	vec_free(&w->arrived);
+	free(w->place);
+	free(w->vars);
+	free(w->locks);
+}
+
 /* A macro, because every vector is a type of its own. */
 #define keep_last(list, most) \
 	do { \
@@ -446,9 +460,7 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 	struct edges_work w = { .t = t, .order = order, .until = until < order->n ? until : order->n,
 			  .out = out };
 
-	w.vars = xcalloc(t->nvars + 1, sizeof *w.vars);
-	w.locks = xcalloc(t->nobjects + 1, sizeof *w.locks);
-	index_order(&w);
+	edges_begin(&w);
 	mark_locks(&w);
 	mark_variables(&w, a, d);
 	add_cause(&w, a);
@@ -457,20 +469,13 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 	for (size_t i = 0; i < w.until; i++) {
 		access(&w, order->refs[i]);
 		section(&w, order->refs[i]);
-		barrier(&w, order->refs[i]);
+		edges_barrier(&w, order->refs[i]);
 	}
 	edges_wakes(&w);
-	vec_free(&w.arrived);
 	drop_implied(out);
 	keep_last(&out->wakes, max / 3);
 	keep_last(&out->v, max - out->wakes.n);
-	for (size_t i = 0; i < t->nvars; i++)
-		vec_free(&w.vars[i].reads);
-	for (size_t i = 0; i < t->nthreads; i++)
-		free(w.place[i]);
-	free(w.place);
-	free(w.vars);
-	free(w.locks);
+	edges_end(&w);
 }
 
 struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,

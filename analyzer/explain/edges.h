@@ -6,6 +6,7 @@
 #define CSCHED_EXPLAIN_EDGES_H
 
 #include "analyzer/dsp/dsp.h"
+#include "analyzer/symtrace/extract.h"
 #include "common/vec.h"
 
 struct edges {
@@ -23,6 +24,17 @@ struct edges {
  */
 void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,
 		       const struct sched_order *order, size_t until, size_t max, struct edges *out);
+
+/*
+ * What has to be enforced so that a live run is where the window of the order begins: who had each lock
+ * before whom, who came last to a barrier, who was woken. Refers to the trace that is returned (caller
+ * frees): all synchronisation, that of the window as this order has it.
+ */
+struct sym_trace *edges_of_past(const struct ext_result *r, const struct sched_order *order, size_t until,
+				struct edges *out);
+
+/* The same trace up to where the window begins; empty when that is not known. */
+struct sym_trace *edges_past_trace(const struct ext_result *r);
 
 /*
  * Where to hold the thread of r so that r comes late: before the outermost lock section

@@ -40,8 +40,15 @@ static inline size_t edges_place_of(const struct edges_work *w, struct sched_ref
 	return w->place[r.thread][r.index];
 }
 
+/* .t, .order, .until and .out are set; the rest is made, and freed again. */
+void edges_begin(struct edges_work *w);
+void edges_end(struct edges_work *w);
+
 /* Adds an edge unless one that is there implies it. */
 void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref after);
+
+/* Who comes last to a barrier; to be called for every event in order. */
+void edges_barrier(struct edges_work *w, struct sched_ref r);
 
 /* wakes.c: which of several waiters a signal wakes. */
 void edges_wakes(struct edges_work *w);

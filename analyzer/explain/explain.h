@@ -113,13 +113,15 @@ err_t explain_look_further_back(struct explanation *e, struct explain_options *o
 
 /*
  * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for
- * enforcement on the real program. An alternate can be enforced in several ways, counted
- * from 0, the likeliest first, EXPLAIN_MAX_WAYS at most; ERR_NOANSWER: there is no such way.
+ * enforcement on the real program. Both can be enforced in several ways, counted
+ * from 0, the likeliest first; ERR_NOANSWER: there is no such way. A failing order also with the
+ * synchronisation that led to where its window begins.
  */
-err_t explain_write_failing(struct explanation *e, FILE *f);
+err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f);
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f);
 /* The file beside the trace that holds it; malloc'd. */
 char *explain_schedule_name(const char *trace, bool alternate, unsigned way);
-#define EXPLAIN_MAX_WAYS 8
+#define EXPLAIN_FAILING_WAYS 2
+#define EXPLAIN_MAX_WAYS 8 /* of alternates */
 
 #endif

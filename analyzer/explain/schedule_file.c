@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_HOLDS 64
+#define MAX_EDGES 191 /* of the order in the window */
 #define FORMS 3 /* of each alternate, see part_of() */
 #define RETREATS 3 /* see retreat_of() */
 
@@ -143,10 +144,9 @@ static bool is_middle(const struct sym_trace *t, struct sched_ref r, bool behind
 }
 
 /* source: what others wait for. held: the thread waits behind it. */
-static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r, bool source,
-		   bool held, struct schedule_end *out)
+static bool end_in(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
+		   bool source, bool held, struct schedule_end *out)
 {
-	const struct sym_trace *t = e->extracted->trace;
 	const struct sym_event *ev = event_at(t, r);
 	uint64_t pc = ev->pc;
 
@@ -180,6 +180,12 @@ static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r
 	return true;
 }
 
+static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r, bool source,
+		   bool held, struct schedule_end *out)
+{
+	return end_in(e, s, e->extracted->trace, r, source, held, out);
+}
+
 static void free_end(struct schedule_end *end)
 {
 	free(end->thread);
@@ -197,27 +203,34 @@ static bool is_impossible(const struct sym_trace *t, struct sched_edge edge)
 }
 
 /* held: the target waits behind its event, not before it. */
-static void add_edge(struct explanation *e, struct schedule *s, struct sched_edge edge, bool held)
+static void add_edge_in(struct explanation *e, struct schedule *s, const struct sym_trace *t,
+			struct sched_edge edge, bool held)
 {
 	struct schedule_edge out = { .id = (uint32_t)s->edges.n };
 
-	if (!held && is_impossible(e->extracted->trace, edge))
+	if (!held && is_impossible(t, edge))
 		return;
-	if (s->edges.n == CTL_MAX_EDGES || !end_of(e, s, edge.before, true, false, &out.source))
+	if (s->edges.n == CTL_MAX_EDGES || !end_in(e, s, t, edge.before, true, false, &out.source))
 		return;
-	if (!end_of(e, s, edge.after, false, held, &out.target)) {
+	if (!end_in(e, s, t, edge.after, false, held, &out.target)) {
 		free_end(&out.source);
 		return;
 	}
 	vec_push(&s->edges, out);
 }
 
+static void add_edge(struct explanation *e, struct schedule *s, struct sched_edge edge, bool held)
+{
+	add_edge_in(e, s, e->extracted->trace, edge, held);
+}
+
 /* Which of two who wait takes a wake-up first. */
-static void add_wakes(struct explanation *e, struct schedule *s, struct sched_edge edge)
+static void add_wakes(struct explanation *e, struct schedule *s, const struct sym_trace *t,
+		      struct sched_edge edge)
 {
 	size_t before = s->edges.n;
 
-	add_edge(e, s, edge, true);
+	add_edge_in(e, s, t, edge, true);
 	if (s->edges.n == before)
 		return;
 	struct schedule_edge *x = &s->edges.v[before];
@@ -243,6 +256,25 @@ struct part {
 	size_t until;
 	struct sched_ref first, late;
 };
+
+/*
+ * Where a thread stands that has no part in the window: behind the last thing it did before that, or at
+ * its start when it had not begun. False: nothing it did is known.
+ */
+static bool stands_at(struct explanation *e, struct schedule *s, uint32_t thread, struct schedule_end *out)
+{
+	const struct ext_result *r = e->extracted;
+
+	if (!r->started[thread]) {
+		*out = start_of(r->trace, thread);
+		return true;
+	}
+	struct sym_trace *past = edges_past_trace(r);
+	uint32_t n = (uint32_t)past->threads[thread].nevents;
+	bool known = n && end_in(e, s, past, (struct sched_ref){ thread, n - 1 }, false, true, out);
+	sym_trace_free(past);
+	return known;
+}
 
 static void add_turn(struct explanation *e, struct schedule *s, struct sched_ref r, bool held)
 {
@@ -271,25 +303,29 @@ static void add_turns(struct explanation *e, struct schedule *s, const struct pa
 
 		if (p->late.index != SYM_NONE && p->late.thread == thread)
 			continue;
-		if (last[thread].index == SYM_NONE && thread && s->turns.n < MAX_HOLDS)
-			vec_push(&s->turns, start_of(t, thread));
-		else
+		struct schedule_end end;
+
+		if (last[thread].index != SYM_NONE)
 			add_turn(e, s, last[thread], true);
+		else if (thread && s->turns.n < MAX_HOLDS && stands_at(e, s, thread, &end))
+			vec_push(&s->turns, end);
 	}
 	add_turn(e, s, p->late, false);
 	free(last);
 }
 
-static void hold_at_start(struct explanation *e, struct schedule *s, struct sched_ref until,
-			  uint32_t thread)
+static void hold_where_it_stands(struct explanation *e, struct schedule *s, struct sched_ref until,
+				 uint32_t thread)
 {
 	struct schedule_edge out = { .id = (uint32_t)s->edges.n };
 
 	/* Main has begun before anything can be held. */
 	if (!thread || s->edges.n == CTL_MAX_EDGES || !end_of(e, s, until, true, false, &out.source))
 		return;
-	out.target = start_of(e->extracted->trace, thread);
-	vec_push(&s->edges, out);
+	if (stands_at(e, s, thread, &out.target))
+		vec_push(&s->edges, out);
+	else
+		free_end(&out.source);
 }
 
 /* How much of the order happens up to the failure: what comes behind it must not happen. */
@@ -320,7 +356,7 @@ static void add_holds(struct explanation *e, struct schedule *s)
 		if (i == failed)
 			continue;
 		if (last[i].index == SYM_NONE)
-			hold_at_start(e, s, last[failed], i);
+			hold_where_it_stands(e, s, last[failed], i);
 		else if (event_at(t, last[i])->op != SYM_EXIT)
 			add_edge(e, s, (struct sched_edge){ last[failed], last[i] }, true);
 	}
@@ -443,33 +479,69 @@ static void add_meetings(struct explanation *e, struct schedule *s)
 	}
 }
 
+static void add_all(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct edges *edges)
+{
+	for (size_t i = 0; i < edges->v.n; i++)
+		add_edge_in(e, s, t, edges->v.v[i], false);
+	for (size_t i = 0; i < edges->wakes.n; i++)
+		add_wakes(e, s, t, edges->wakes.v[i]);
+	vec_free(&edges->v);
+	vec_free(&edges->wakes);
+}
+
 static void add_edges(struct explanation *e, struct schedule *s, const struct sched_order *o,
 		      size_t until)
 {
 	struct edges edges = { 0 };
 
-	edges_that_matter(e->extracted->trace, e->answer, e->dsp, o, until, CTL_MAX_EDGES - MAX_HOLDS - 1,
-			  &edges);
-	for (size_t i = 0; i < edges.v.n; i++)
-		add_edge(e, s, edges.v.v[i], false);
-	for (size_t i = 0; i < edges.wakes.n; i++)
-		add_wakes(e, s, edges.wakes.v[i]);
-	vec_free(&edges.v);
-	vec_free(&edges.wakes);
+	edges_that_matter(e->extracted->trace, e->answer, e->dsp, o, until, MAX_EDGES, &edges);
+	add_all(e, s, e->extracted->trace, &edges);
 }
 
-err_t explain_write_failing(struct explanation *e, FILE *f)
+/* What led to where the window begins. A part of it would be worse than nothing. */
+static bool add_past(struct explanation *e, struct schedule *s, const struct sched_order *o, size_t until)
+{
+	struct edges edges = { 0 };
+	struct sym_trace *t = edges_of_past(e->extracted, o, until, &edges);
+	bool fits = edges.v.n && edges.v.n + edges.wakes.n + MAX_EDGES + MAX_HOLDS < CTL_MAX_EDGES;
+
+	if (!fits || !s)
+		edges.v.n = edges.wakes.n = 0;
+	add_all(e, s, t, &edges);
+	sym_trace_free(t);
+	return fits;
+}
+
+static bool has_past(struct explanation *e, const struct sched_order *o, size_t until)
+{
+	return add_past(e, NULL, o, until);
+}
+
+static err_t no_such_way(struct schedule *s)
+{
+	schedule_free(s);
+	return err_new(ERR_NOANSWER, "there is no such way to enforce the order");
+}
+
+/* With what led to where the window begins, and, should that fail, without. */
+err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 {
 	const struct sched_answer *a = e->answer;
 	struct schedule s = { 0 };
 
-	if (!a || !a->found)
+	if (!a || !a->found || way >= EXPLAIN_FAILING_WAYS)
 		return err_new(ERR_NOANSWER, "there is no failing schedule to write");
+	size_t until = up_to_failure(e->extracted->trace, &a->failing);
 	add_meetings(e, &s);
-	if (!s.edges.n) {
-		add_edges(e, &s, &a->failing, up_to_failure(e->extracted->trace, &a->failing));
-		add_holds(e, &s);
-	}
+	if (s.edges.n)
+		return way ? no_such_way(&s) : finish(&s, f);
+	bool past = has_past(e, &a->failing, until);
+	if (way && !past)
+		return no_such_way(&s);
+	if (!way && past)
+		add_past(e, &s, &a->failing, until);
+	add_edges(e, &s, &a->failing, until);
+	add_holds(e, &s);
 	return finish(&s, f);
 }
 
@@ -523,6 +595,7 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
 		s.retreats = true;
 	}
+	add_past(e, &s, p.order, p.until);
 	add_edges(e, &s, p.order, p.until);
 	if (p.late.index != SYM_NONE)
 		add_edge(e, &s, (struct sched_edge){ p.first, p.late }, false);
@@ -532,7 +605,9 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 
 char *explain_schedule_name(const char *trace, bool alternate, unsigned way)
 {
+	const char *name = alternate ? "alternate" : "failing";
+
 	if (way)
-		return xasprintf("%s/alternate-%u.schedule", trace, way + 1);
-	return xasprintf("%s/%s.schedule", trace, alternate ? "alternate" : "failing");
+		return xasprintf("%s/%s-%u.schedule", trace, name, way + 1);
+	return xasprintf("%s/%s.schedule", trace, name);
 }

@@ -112,7 +112,7 @@ static struct native_edge *edge_with(struct native_result *r, uint32_t id)
 }
 
 /* A note of preload/control/enforce.c; true when a thread waited in vain. */
-static bool count_note(struct native_result *r, const struct trc_note *note)
+static bool count_note(struct native_result *r, const struct trc_note *note, bool first)
 {
 	char text[256];
 	unsigned id;
@@ -127,6 +127,7 @@ static bool count_note(struct native_result *r, const struct trc_note *note)
 	e->no_target += !strcmp(what, "its target was never reached");
 	bool vain = !strcmp(what, "its target waited in vain");
 	e->vain += vain;
+	e->first += vain && first;
 	return vain;
 }
 
@@ -135,7 +136,7 @@ static bool count_notes(struct native_result *r, const struct trc *t)
 	bool vain = false;
 
 	for (size_t i = 0; i < t->notes.n; i++)
-		vain |= count_note(r, t->notes.v[i]);
+		vain |= count_note(r, t->notes.v[i], !vain);
 	return vain;
 }
 

@@ -29,6 +29,7 @@ struct native_options {
 struct native_edge {
 	uint32_t id;
 	uint32_t vain;      /* its target waited in vain for its source */
+	uint32_t first;     /* ... as the first one of the run: there it went another way */
 	uint32_t no_source; /* runs that ended without its source */
 	uint32_t no_target; /* ... or without its target */
 };

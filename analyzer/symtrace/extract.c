@@ -226,10 +226,16 @@ static struct ext_result *result_of(struct ext *x)
 	r->fate = x->fate;
 	r->brink = x->brink;
 	r->misuse = x->misuse.found ? x->misuse : x->misused_fd; /* moved */
+	for (size_t i = 0; i < x->sync_before.n && !x->sync_before_lost; i++)
+		vec_push(&r->past, x->sync_before.v[i]);
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
 	for (size_t i = 0; i < x->threads.n; i++)
 		r->computed[i] = x->threads.v[i].computed;
+	r->started = xcalloc(x->threads.n + 1, sizeof *r->started);
+	for (size_t i = 0; i < x->threads.n; i++)
+		r->started[i] = x->threads.v[i].started && (!x->trace->threads[i].nevents ||
+							     x->trace->threads[i].events[0].op != SYM_START);
 	r->points = xcalloc(x->threads.n, sizeof *r->points);
 	for (size_t i = 0; i < x->threads.n; i++)
 		r->points[i] = x->threads.v[i].points.v; /* moved */
@@ -272,6 +278,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.closed);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
+	vec_free(&x.sync_before);
 	vec_free(&x.named);
 	free(x.counters);
 	free(x.stacks);
@@ -287,6 +294,8 @@ void ext_result_free(struct ext_result *r)
 	free(r->points);
 	free(r->computed);
 	free(r->misuse.name);
+	vec_free(&r->past);
+	free(r->started);
 	sym_trace_free(r->trace);
 	free(r);
 }

@@ -24,6 +24,7 @@
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/symtrace/symtrace.h"
+#include "common/vec.h"
 
 struct ext_survey;
 struct ext_survey *ext_survey_new(void);
@@ -61,8 +62,21 @@ struct ext_misuse {
 	char *name;             /* of what was accessed, malloc'd; NULL: freed again */
 };
 
+/* A synchronisation before the window. */
+struct ext_past {
+	enum sym_op op;
+	uint32_t thread;
+	enum sym_object_kind kind;
+	int32_t result;
+	uint64_t object;         /* its address ... */
+	uint64_t cond;           /* ... and, of the release and the lock of a wait, that of the condition */
+	uint64_t pc, occurrence;
+};
+
 struct ext_result {
 	struct sym_trace *trace;
+	VEC(struct ext_past) past; /* in the order of the run; empty when there are too many */
+	bool *started;      /* by thread: it had begun when the window begins */
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
 	uint64_t base;      /* run time before which nothing was looked at; 0: all was */
 	uint64_t total;     /* shared events in the run since then */

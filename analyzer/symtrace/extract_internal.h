@@ -141,6 +141,8 @@ struct ext {
 	VEC(struct ext_object) objects;
 	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
 	struct ext_misuse misuse, misused_fd;
+	VEC(struct ext_past) sync_before; /* the window */
+	bool sync_before_lost;
 	struct ext_misuse_watch misuse_watch;
 	VEC(struct ext_closed) closed;
 	struct ext_counter *counters;

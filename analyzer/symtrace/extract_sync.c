@@ -88,6 +88,18 @@ struct sync_event {
 	uint32_t peer, link;
 };
 
+#define MOST_PAST 20000
+
+/* For whoever has to bring a live run to where the window begins. */
+static void note_past(struct ext *x, uint32_t thread, const struct sync_event *s, uint64_t pc, uint64_t n)
+{
+	x->sync_before_lost |= x->sync_before.n == MOST_PAST;
+	if (s->object && x->sync_before.n < MOST_PAST)
+		vec_push(&x->sync_before, (struct ext_past){ .op = s->op, .thread = thread, .kind = s->object->kind,
+						      .result = s->result, .object = s->object->address,
+						      .pc = pc, .occurrence = n });
+}
+
 static uint32_t emit(struct ext *x, uint32_t thread, const struct trc_sync *r,
 		     const struct sync_event *s)
 {
@@ -97,8 +109,10 @@ static uint32_t emit(struct ext *x, uint32_t thread, const struct trc_sync *r,
 	/* All events of one call are one occurrence of its call site. */
 	uint64_t n = ext_count(x, thread, pc, ext_thread(x, thread)->call_insn);
 
-	if (!x->in_window)
+	if (!x->in_window) {
+		note_past(x, thread, s, pc, n);
 		return SYM_NONE;
+	}
 	sym_event_init(&e, s->op);
 	if (s->object)
 		e.target = object_index(x, thread, s->object);
@@ -143,6 +157,13 @@ static bool acquired(int32_t result)
 	return result == 0 || result == EOWNERDEAD;
 }
 
+/* What was just noted is a part of a wait. */
+static void past_waits(struct ext *x, const struct ext_object *cond)
+{
+	if (!x->in_window && x->sync_before.n)
+		x->sync_before.v[x->sync_before.n - 1].cond = cond->address;
+}
+
 static void wait_record(struct ext *x, uint32_t thread, const struct trc_sync *r, enum trc_at at)
 {
 	struct ext_thread *th = ext_thread(x, thread);
@@ -158,6 +179,7 @@ static void wait_record(struct ext *x, uint32_t thread, const struct trc_sync *r
 			th->release_site = 0;
 			th->wait_mutex = r->value;
 		}
+		past_waits(x, cond);
 		disown(mutex);
 		return;
 	}
@@ -170,6 +192,7 @@ static void wait_record(struct ext *x, uint32_t thread, const struct trc_sync *r
 							 r->result == ETIMEDOUT ? 0 : 1,
 							 SYM_NONE, th->release });
 	simple(x, thread, r, SYM_LOCK, mutex, 1);
+	past_waits(x, cond);
 	own(x, mutex, thread);
 	th->release = SYM_NONE;
 }
