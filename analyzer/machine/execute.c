@@ -59,6 +59,7 @@ static void at_event(struct mach_run *r, struct execution *x, struct run_thread 
 		x->done = true;
 		return;
 	}
+	x->begun |= r->t->failure && r->t->failure->thread == t->index;
 	exec_count_up(x, t->index, place);
 	note_loose(x, t->index);
 	exec_inside(&x->inside[t->index], op_at, g->guest_RDX);
@@ -107,6 +108,15 @@ static bool at_point(struct execution *x, uint32_t t, uint64_t place)
 	return p && p->place == place && exec_count(x, p) + 1 == p->nth;
 }
 
+/* The failing thread is to go first, and has not begun: there is none yet, or its creator lets it wait. */
+static bool waits_to_begin(const struct mach_run *r, const struct execution *x)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return !x->others_first && !x->begun && f && f->thread < r->nthreads &&
+	       r->threads[f->thread].s.life != LIFE_RUNNING;
+}
+
 /*
  * Executes at most n instructions; stops behind the thread's point. Without one
  * (it only lets another thread go on) it stops before its next.
@@ -117,7 +127,7 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 	struct mach *m = r->m;
 	uint64_t begin;
 
-	bool past = x->passage.seen;
+	bool past = x->passage.seen, waiting = !point && waits_to_begin(r, x);
 
 	run_switch(r, t->index);
 	begin = m->insns;
@@ -126,6 +136,8 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 		enum mach_stop stop;
 
 		if (point && exec_reached(r, x, point))
+			break;
+		if (waiting && !waits_to_begin(r, x))
 			break;
 		m->breaking = BLOCK_BREAK;
 		m->insn_limit = exec_fate_limit(r, x, t->index, begin + n);
@@ -344,16 +356,20 @@ static void run_on(struct mach_run *r, struct execution *x)
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
 			struct run_thread *t = &r->threads[turn_of(r, x, i)];
-			bool whole;
+			bool whole, waiting;
 
 			if (!runnable(t))
 				continue;
 			any = true;
+			waiting = waits_to_begin(r, x);
 			whole = x->others_first || x->passage.seen || is_loose(x);
 			go(r, x, t, whole ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1, NULL);
 			if (!x->done)
 				exec_fate_passed(r, x);
 			exec_aftermath(r, x);
+			moved |= waiting && !waits_to_begin(r, x);
+			if (waiting && !waits_to_begin(r, x))
+				break;
 			/* In small turns it takes long until there is reason to ask. */
 			if ((!whole && r->time - x->began < PATIENCE) || !runnable(t) ||
 			    !exec_spins(r, x, t))
