@@ -128,6 +128,7 @@ static __attribute__((noinline)) void write_named(struct shim_thread *t, unsigne
 	rec_commit(&t->rec, r, TRC_SYNC, op_at, sizeof *r);
 }
 
+/* As in tr_enter_event. */
 static uint32_t slot_of(unsigned op_at, uint64_t object, uint64_t site)
 {
 	return (uint32_t)(object >> 3 ^ site ^ site >> 7 ^ op_at * 5) % TRC_SYNC_SLOTS;
@@ -138,11 +139,12 @@ static uint32_t slot_of(unsigned op_at, uint64_t object, uint64_t site)
  * what another is about to overwrite leaves out one timestamp, and the other has its own.
  */
 #define USERS 1024
-static uint32_t users[USERS];
+extern uint32_t shim_users[USERS];
+uint32_t shim_users[USERS]; /* tr_enter_event looks, too */
 
 static inline uint32_t *user_of(uint64_t object)
 {
-	return &users[(object >> 3 ^ object >> 13) % USERS];
+	return &shim_users[(object >> 3 ^ object >> 13) % USERS];
 }
 
 static inline bool is_alone(const struct shim_thread *t, uint64_t object)
@@ -499,58 +501,38 @@ static __attribute__((noinline)) long any_event(unsigned op_at, uint64_t object,
 	return result;
 }
 
-static inline struct shim_thread *thread_of_context(void)
-{
-	struct shim_thread *t;
-
-	__asm__("movq %%gs:%c1, %0" : "=r"(t) : "i"(CTX_THREAD));
-	return t;
-}
-
 /*
- * Path mode, straight from translated code: the lock or unlock that is like an earlier one
- * and needs no timestamp. Nothing is called from here, so that only the registers that are used are
- * saved. False: nothing was done, shim_event_native() must.
+ * tr_enter_event, in assembly, does in path mode the lock or unlock that is like an earlier one and needs
+ * no timestamp: what quick() does, without saving a register.
  */
-bool shim_event_quick(unsigned op_at, uint64_t object, uint64_t site, long result, uint64_t thread,
-		      uint64_t value)
-{
-	struct shim_thread *t = thread_of_context();
-	uint32_t slot = slot_of(op_at, object, site), nheld = t->nheld;
-	const struct shim_named *n = &t->named[slot];
-	struct rec_stream *s = &t->rec;
-	uint8_t *at = s->pos;
-
-	(void)thread;
-	if ((op_at != TRC_OP_LOCK && op_at != TRC_OP_UNLOCK) || result)
-		return false;
-	if (shim.state != SHIM_RECORDING || !*shim_here || ctl.active || t->blocked_op || t->waking)
-		return false;
-	if (n->object != object || n->site != site || n->value != value || n->op_at != op_at)
-		return false;
-	if (!t->path_ptr || *user_of(object) != t->index + 1 ||
-	    *t->path_ptr - t->clock_at >= CLOCK_STEP)
-		return false;
-	if (s->dead || !at || at + sizeof(struct trc_rec) > s->end)
-		return false;
-	if (op_at == TRC_OP_LOCK) {
-		if (nheld == SHIM_HELD_MAX)
-			return false;
-		t->held[nheld] = (struct shim_held){ object, site, op_at, 0 };
-		t->nheld = nheld + 1;
-	} else {
-		if (!nheld || t->held[nheld - 1].object != object)
-			return false;
-		t->nheld = nheld - 1;
-	}
-	t->last_site = site;
-	t->nevents++;
-	s->pos = at + sizeof(struct trc_rec);
-	__atomic_store_n((uint64_t *)at,
-			 (uint64_t)sizeof(struct trc_rec) << 32 | slot << 16 | TRC_AGAIN,
-			 __ATOMIC_RELEASE);
-	return true;
-}
+#define AT(field, offset) _Static_assert(offsetof(struct shim_thread, field) == (offset), "layout.h")
+AT(rec.pos, THREAD_POS);
+AT(rec.end, THREAD_END);
+AT(rec.dead, THREAD_DEAD);
+AT(nevents, THREAD_NEVENTS);
+AT(blocked_op, THREAD_BUSY);
+AT(waking, THREAD_BUSY + 4);
+AT(nheld, THREAD_NHELD);
+AT(last_site, THREAD_LAST_SITE);
+AT(held, THREAD_HELD);
+AT(held[0].object, THREAD_HELD);
+AT(held[0].site, THREAD_HELD + 8);
+AT(held[0].op, THREAD_HELD + 16);
+AT(held[1], THREAD_HELD + 24);
+AT(clock_at, THREAD_CLOCK_AT);
+AT(named[0].object, THREAD_NAMED);
+AT(named[0].site, THREAD_NAMED + 8);
+AT(named[0].value, THREAD_NAMED + 16);
+AT(named[0].op_at, THREAD_NAMED + 24);
+AT(named[1], THREAD_NAMED + 32);
+AT(index, THREAD_INDEX);
+AT(path_ptr, THREAD_PATH_PTR);
+_Static_assert(SHIM_HELD_MAX == THREAD_HELD_MAX && TRC_SYNC_SLOTS == EVENT_SLOTS &&
+	       CLOCK_STEP == EVENT_CLOCK_STEP && USERS == EVENT_USERS, "layout.h");
+_Static_assert(TRC_OP_LOCK == EVENT_LOCK && TRC_OP_UNLOCK == EVENT_UNLOCK && TRC_AT_DONE == 0 &&
+	       TRC_AGAIN == EVENT_AGAIN && SHIM_RECORDING == STATE_RECORDING, "layout.h");
+_Static_assert(offsetof(struct ctl, active) == 0 && offsetof(struct shim_process, state) == 0 &&
+	       (uint32_t)SHIM_NO_THREAD == UINT32_MAX, "entry.S");
 
 long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
 		       uint64_t thread, uint64_t value)

@@ -150,10 +150,6 @@ long shim_event(unsigned op_at, uint64_t object, uint64_t site, long result, uin
 		uint64_t value);
 long shim_event_native(unsigned op_at, uint64_t object, uint64_t site, long result,
 		       uint64_t thread, uint64_t value);
-/* The same, for what is usual, from translated code: see event.c. */
-bool shim_event_quick(unsigned op_at, uint64_t object, uint64_t site, long result,
-		      uint64_t thread, uint64_t value)
-	__attribute__((no_caller_saved_registers));
 #define SHIM_AT(op, at) ((unsigned)(op) | (unsigned)(at) << 12)
 
 struct shim_fault {

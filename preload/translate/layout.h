@@ -26,6 +26,28 @@
 #define CTX_SPLIT 320    /* between the halves of a split instruction: the operand, see split.c */
 #define CTX_THREAD 328   /* its struct shim_thread */
 
+/* Inside struct shim_thread, and constants of the trace, for tr_enter_event; event.c asserts them. */
+#define THREAD_POS 0      /* of the record stream: next free byte ... */
+#define THREAD_END 8      /* ... and where there is none */
+#define THREAD_DEAD 50    /* no more room, or closed */
+#define THREAD_NEVENTS 432
+#define THREAD_BUSY 440   /* blocked_op and waking */
+#define THREAD_NHELD 448
+#define THREAD_LAST_SITE 488
+#define THREAD_HELD 504   /* 24 bytes each: object, site, operation */
+#define THREAD_HELD_MAX 64
+#define THREAD_CLOCK_AT 2040
+#define THREAD_NAMED 2056 /* 32 bytes each: object, site, value, operation */
+#define THREAD_INDEX 6160
+#define THREAD_PATH_PTR 6288
+#define EVENT_LOCK 9
+#define EVENT_UNLOCK 12
+#define EVENT_AGAIN 43
+#define EVENT_SLOTS 128
+#define EVENT_USERS 1024
+#define EVENT_CLOCK_STEP 256
+#define STATE_RECORDING 2
+
 /* enum tr_entry: why translated code was left */
 #define ENTRY_DIRECT 0
 #define ENTRY_SIDE 1
