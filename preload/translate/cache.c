@@ -9,7 +9,7 @@
 #define REGION_REACH 0x60000000ull /* a region serves code this far away */
 #define REGION_FRAGS (1u << 20)
 #define OWN_MAX 8192
-#define POPULATE_STEP (64u << 10)
+#define POPULATE_STEP (16u << 10) /* with 64 KiB `true` takes 5 % longer */
 #define POPULATE_AHEAD (4u << 10)
 
 struct tr_machine tr_machine;
