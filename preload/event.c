@@ -465,7 +465,7 @@ static __attribute__((noinline)) long any_event(unsigned op_at, uint64_t object,
 	if (__builtin_expect(t->blocked_op | t->waking, 0))
 		no_longer(t);
 	if (__builtin_expect(ctl.active, 0))
-		ctl_event(t);
+		ctl_event(t, op_at, object, value);
 	if (trait & SPECIAL && is_of_child(e.op))
 		return result;
 	/* pthread_exit() said it; unwinding then came to the thread's first frame. */

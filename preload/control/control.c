@@ -307,8 +307,12 @@ static void late_start(struct tr_ctx *c)
 		ctl_sleep(ctl.arg[0] / 2 + (r >> 8) % (ctl.arg[0] + 1));
 }
 
-void ctl_event(struct shim_thread *t)
+void ctl_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t value)
 {
+	unsigned op = TRC_SYNC_OP(op_at);
+
+	if (ctl.enforcing && TRC_SYNC_AT(op_at) == TRC_AT_BLOCK && (op == TRC_OP_WAIT || op == TRC_OP_TIMEDWAIT))
+		ctl_enforce_wait(t, object, value);
 	if (ctl.strategy == CTL_SYNC && shim.nlive > 1)
 		ctl_maybe_sleep(t, ctl.arg[0], ctl.arg[1]);
 }

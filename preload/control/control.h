@@ -50,8 +50,8 @@ void ctl_ending(void);
 /* In the child after fork: one thread, and the schedule was not made for it. */
 void ctl_forked(void);
 
-/* An interposed operation of t is about to be recorded. */
-void ctl_event(struct shim_thread *t);
+/* An interposed operation of t is about to be recorded, with these fields. */
+void ctl_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t value);
 
 /* module.c; under the translator's lock only */
 const struct ctl_module *ctl_module_at(uint64_t pc);
@@ -95,5 +95,7 @@ unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in);
 void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at);
 void ctl_enforce_start(struct tr_ctx *c);
 void ctl_enforce_end(void);
+/* t begins to wait for a condition. */
+void ctl_enforce_wait(const struct shim_thread *t, uint64_t cond, uint64_t mutex);
 
 #endif

@@ -99,6 +99,23 @@ static bool returned(struct enf_end *e, const struct tr_ctx *c, bool source)
 	return enf_in_wait(e) ? source || (e->when == ENF_AGAIN && e->touched < 2) : true;
 }
 
+static void waits(struct enf_end *e, const struct shim_thread *t, uint64_t cond, uint64_t mutex)
+{
+	if (enf_in_wait(e) && e->stack && !e->touched && enf_same(e->thread, t->id)) {
+		e->cond = cond;
+		e->mutex = mutex;
+	}
+}
+
+/* The call may be one of C++, with other arguments: what it waits for is known when it comes to libc. */
+void ctl_enforce_wait(const struct shim_thread *t, uint64_t cond, uint64_t mutex)
+{
+	for (unsigned i = 0; i < schedule.nedges; i++) {
+		waits(&edges[i].source, t, cond, mutex);
+		waits(&edges[i].target, t, cond, mutex);
+	}
+}
+
 static bool is_compare_exchange(const struct insn *in)
 {
 	return in->map == 1 && !in->vex && (in->op & 0xfe) == 0xb0;
@@ -141,11 +158,8 @@ static bool reached(struct enf_end *e, const struct tr_ctx *c, uint64_t pc, enum
 		return false;
 	if (++e->count != e->n && e->n)
 		return false;
-	if (back) {
+	if (back)
 		e->stack = c->regs[REG_RSP_];
-		e->cond = c->regs[REG_RDI_];
-		e->mutex = c->regs[REG_RSI_];
-	}
 	return !back;
 }
 

@@ -13,12 +13,25 @@ static int waiting, tokens;
 static char order[8];
 static int n;
 
+/* As std::condition_variable::wait does it: one pointer to both, and a jump at the end instead of a call. */
+struct both {
+	pthread_mutex_t *lock;
+	pthread_cond_t *ready;
+};
+
+static __attribute__((noinline)) int wait_for(const struct both *b)
+{
+	return pthread_cond_wait(b->ready, b->lock);
+}
+
 static void *waiter(void *name)
 {
+	const struct both both = { &lock, &ready };
+
 	pthread_mutex_lock(&lock);
 	waiting++;
 	while (!tokens)
-		pthread_cond_wait(&ready, &lock);
+		wait_for(&both);
 	tokens--;
 	order[n++] = *(const char *)name;
 	pthread_mutex_unlock(&lock);
