@@ -20,6 +20,8 @@ struct pc_entry {
 	const char *stub;   /* the same, of any module */
 };
 
+#define QUICK 8192u
+
 struct thread_level {
 	const char *callee;
 	bool mover, printer;
@@ -29,6 +31,7 @@ struct level {
 	struct img_set *images;
 	struct pc_entry *table;
 	size_t size, used; /* size is a power of two */
+	uint64_t quick[QUICK]; /* pc << 3 | class + 1: asked at every access, so it must stay in the cache */
 	VEC(struct thread_level) threads;
 	VEC(char *) names;
 };
@@ -189,15 +192,25 @@ static struct thread_level *thread_level(struct level *l, uint32_t thread)
 	return &l->threads.v[thread];
 }
 
+static enum pc_class class_of(struct level *l, uint64_t pc)
+{
+	uint64_t *q = &l->quick[(pc ^ pc >> 13) % QUICK];
+
+	if (*q >> 3 != pc || !*q)
+		*q = pc << 3 | (classify(l, pc)->class + 1u);
+	return (enum pc_class)((*q & 7) - 1);
+}
+
 bool level_is_program(struct level *l, uint32_t thread, uint64_t pc)
 {
-	const struct pc_entry *e = classify(l, pc);
+	const struct pc_entry *e;
 	struct thread_level *t = thread_level(l, thread);
 
-	switch (e->class) {
+	switch (class_of(l, pc)) {
 	case PC_PROGRAM:
 		return true;
 	case PC_STUB:
+		e = classify(l, pc);
 		t->callee = e->callee;
 		t->mover = e->mover;
 		t->printer = e->printer;

@@ -25,6 +25,8 @@ struct share {
 	struct level *level;
 	struct granule *table;
 	size_t size, used;
+	struct granule *shared; /* those that are, by themselves: few, and asked for at every access */
+	size_t nshared;
 	VEC(struct stack) stacks; /* by thread */
 	uint32_t alive;
 	uint64_t accesses;
@@ -50,12 +52,14 @@ void share_free(struct share *s)
 	level_free(s->level);
 	vec_free(&s->stacks);
 	free(s->table);
+	free(s->shared);
 	free(s);
 }
 
 static struct granule *find(struct granule *table, size_t size, uint64_t key)
 {
-	size_t i = (key * 0x9e3779b97f4a7c15ull >> 16) & (size - 1);
+	/* Four neighbours lie in one line of the cache. */
+	size_t i = ((key >> 2) * 0x9e3779b97f4a7c15ull >> 16 << 2 | (key & 3)) & (size - 1);
 
 	while (table[i].key && table[i].key != key)
 		i = (i + 1) & (size - 1);
@@ -239,6 +243,19 @@ static bool on_stop(void *arg)
 	return s->stop && s->stop(s->stop_arg);
 }
 
+static void keep_shared(struct share *s)
+{
+	uint64_t n = share_count(s);
+
+	free(s->shared);
+	for (s->nshared = 64; s->nshared < 4 * n;)
+		s->nshared *= 2;
+	s->shared = xcalloc(s->nshared, sizeof *s->shared);
+	for (size_t i = 0; i < s->size; i++)
+		if (is_shared(&s->table[i]))
+			*find(s->shared, s->nshared, s->table[i].key) = s->table[i];
+}
+
 err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t onward_insns,
 		  bool (*stop)(void *), void *stop_arg)
 {
@@ -256,14 +273,16 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 	s->run = run;
 	s->stop = stop;
 	s->stop_arg = stop_arg;
-	return mach_again(run, from, &hooks, NULL);
+	err_t e = mach_again(run, from, &hooks, NULL);
+	keep_shared(s);
+	return e;
 }
 
 bool share_is_shared(const struct share *s, uint64_t address)
 {
-	const struct granule *g = find(s->table, s->size, (address >> 3) + 1);
+	uint64_t key = (address >> 3) + 1;
 
-	return is_shared(g);
+	return s->shared && find(s->shared, s->nshared, key)->key == key;
 }
 
 uint64_t share_count(const struct share *s)
