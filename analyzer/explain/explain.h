@@ -88,7 +88,7 @@ err_t explain_validate_alternates(struct explanation *e);
  */
 err_t explain_serial(struct explanation *e);
 
-/* "Use after free: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
+/* "Use after free: ...", "Use after return: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
 char *explain_misuse(const struct explanation *e);
 
 /*

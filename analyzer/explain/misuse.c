@@ -31,16 +31,30 @@ static char *closed_text(const struct sym_trace *t, const struct ext_misuse *m)
 	return strbuf_take(&b);
 }
 
+static char *left_text(const struct sym_trace *t, const struct ext_misuse *m)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Use after return: %s %s", t->threads[m->thread].id, m->write ? "wrote" : "read");
+	at(&b, t, m->stack);
+	strbuf_fmt(&b, " what was on the stack of %s", t->threads[m->freed_by].id);
+	at(&b, t, m->freed_stack);
+	strbuf_fmt(&b, ", from where %s had returned.", t->threads[m->freed_by].id);
+	return strbuf_take(&b);
+}
+
 char *explain_misuse(const struct explanation *e)
 {
 	const struct ext_misuse *m = &e->extracted->misuse;
 	const struct sym_trace *t = e->extracted->trace;
 	struct strbuf b = { 0 };
 
-	if (!m->found)
+	if (m->kind == EXT_MISUSE_NONE)
 		return NULL;
-	if (m->closed)
+	if (m->kind == EXT_MISUSE_CLOSED)
 		return closed_text(t, m);
+	if (m->kind == EXT_MISUSE_LEFT)
+		return left_text(t, m);
 	strbuf_fmt(&b, "Use after free: %s ", t->threads[m->thread].id);
 	if (m->again)
 		strbuf_str(&b, "freed a block");

@@ -173,6 +173,9 @@ struct img_memory {
  */
 size_t img_unwind(struct img_set *set, const struct img_regs *regs,
 		  const struct img_memory *mem, uint64_t *pcs, size_t max);
+/* Likewise, and where each frame ends, behind its return address; 0: not known. */
+size_t img_unwind_ends(struct img_set *set, const struct img_regs *regs, const struct img_memory *mem,
+		       uint64_t *pcs, uint64_t *ends, size_t max);
 
 /* ---- data: types, values, names ---------------------------------------- */
 

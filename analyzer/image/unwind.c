@@ -298,6 +298,12 @@ bool img_cfa(struct img_set *set, const struct img_regs *regs, const struct img_
 size_t img_unwind(struct img_set *set, const struct img_regs *regs, const struct img_memory *mem,
 		  uint64_t *pcs, size_t max)
 {
+	return img_unwind_ends(set, regs, mem, pcs, NULL, max);
+}
+
+size_t img_unwind_ends(struct img_set *set, const struct img_regs *regs, const struct img_memory *mem,
+		       uint64_t *pcs, uint64_t *ends, size_t max)
+{
 	struct img_regs r = *regs;
 	bool is_return = false, signal;
 	size_t n = 0;
@@ -305,11 +311,15 @@ size_t img_unwind(struct img_set *set, const struct img_regs *regs, const struct
 	while (n < max && knows(&r, IMG_RIP) && (n == 0 || r.r[IMG_RIP])) {
 		uint64_t sp = r.r[IMG_RSP];
 
+		if (ends)
+			ends[n] = 0;
 		pcs[n++] = r.r[IMG_RIP] - is_return;
 		/* Stacks grow outwards, except from a signal's alternate stack. */
 		if (!img_unwind_step(set, &r, mem, is_return, &signal) ||
 		    (!signal && r.r[IMG_RSP] <= sp))
 			break;
+		if (ends && !signal)
+			ends[n - 1] = r.r[IMG_RSP];
 		is_return = !signal;
 	}
 	return n;

@@ -225,7 +225,8 @@ static struct ext_result *result_of(struct ext *x)
 	r->locations = x->locations.n;
 	r->fate = x->fate;
 	r->brink = x->brink;
-	r->misuse = x->misuse.found ? x->misuse : x->misused_fd; /* moved */
+	/* The one that explains most. (moved) */
+	r->misuse = x->misuse.kind ? x->misuse : x->misused_stack.kind ? x->misused_stack : x->misused_fd;
 	for (size_t i = 0; i < x->sync_before.n && !x->sync_before_lost; i++)
 		vec_push(&r->past, x->sync_before.v[i]);
 	r->onward_insns = ext_onward_insns(x);
@@ -270,6 +271,8 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	if (!given->survey)
 		ext_survey_free(o.survey);
 	level_free(x.level);
+	for (size_t i = 0; i < x.threads.n; i++)
+		free(x.threads.v[i].birth);
 	vec_free(&x.threads);
 	vec_free(&x.locations);
 	vec_free(&x.objects);

@@ -49,12 +49,17 @@ struct ext_options {
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
 			  uint32_t more, uint64_t limit);
 
-/* The first access to a block that had been freed, as far as can be told; or the failing thread's last to a
- * descriptor that another one had closed. */
+enum ext_misuse_kind {
+	EXT_MISUSE_NONE,
+	EXT_MISUSE_FREED,  /* a heap block, the first access to it */
+	EXT_MISUSE_LEFT,   /* a variable of a function that another thread has returned from, likewise */
+	EXT_MISUSE_CLOSED, /* a descriptor that another thread has closed, the failing thread's last use */
+};
+
+/* Use of what is no more, as far as can be told. "Freed" stands for all of these. */
 struct ext_misuse {
-	bool found;
-	bool closed;            /* a descriptor; "freed" stands for that below */
-	uint32_t descriptor, call; /* the system call's number */
+	enum ext_misuse_kind kind;
+	uint32_t descriptor, call; /* CLOSED: the system call's number */
 	bool again;             /* it was freed a second time */
 	bool write;
 	uint32_t thread, stack; /* stacks of the trace */

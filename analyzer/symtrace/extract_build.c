@@ -159,6 +159,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	ext_heap_watch(x, a);
 	ext_misuse_watch(x, a);
+	ext_left_watch(x, a);
 	finish_release(ext_thread(x, a->thread), a);
 	if (a->flags & MACH_WRITE)
 		ext_sync_write(x, a);
@@ -304,10 +305,10 @@ static void on_start(void *arg, uint32_t thread, uint32_t parent)
 	struct ext *x = arg;
 	struct sym_event e;
 
-	(void)parent;
 	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
 	ext_thread(x, thread)->started = true;
 	x->started++;
+	ext_birth_note(x, thread, parent);
 	/* A thread born before the window has no start event: it simply runs. */
 	if (!x->in_window || thread == 0)
 		return;
@@ -357,7 +358,7 @@ err_t ext_build(struct ext *x)
 	x->phase = "building symbolic traces";
 	x->started = 1; /* the main thread */
 	TRY(mach_again(x->run, x->base, &hooks, x->trace->pool));
-	if (x->misused_fd.found)
+	if (x->misused_fd.kind)
 		sym_add_assumption(x->trace, "System calls give their recorded results in every order: that a "
 					     "descriptor would still be open in another one is not known here.");
 	if (x->kernel_waits)

@@ -72,12 +72,12 @@ void ext_closed_watch(struct ext *x, uint32_t thread, const struct trc_enter *en
 	/* That a descriptor is no terminal is asked by everyone who prints. */
 	if (thread != x->failing || result >= 0 || result < -4095 || result == -ENOTTY)
 		return;
-	x->misused_fd.found = false;
+	x->misused_fd.kind = EXT_MISUSE_NONE;
 	if (result != -EBADF || fd < 0 || (size_t)fd >= x->closed.n || !x->closed.v[fd].closed ||
 	    x->closed.v[fd].thread == thread)
 		return;
 	x->misused_fd = (struct ext_misuse){
-		.found = true, .closed = true, .thread = thread, .stack = ext_stack(x, thread, enter->pc),
+		.kind = EXT_MISUSE_CLOSED, .thread = thread, .stack = ext_stack(x, thread, enter->pc),
 		.freed_by = x->closed.v[fd].thread, .freed_stack = x->closed.v[fd].stack,
 		.descriptor = (uint32_t)fd, .call = enter->rec.flags,
 	};

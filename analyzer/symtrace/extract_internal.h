@@ -69,6 +69,7 @@ struct ext_thread {
 	uint64_t address_pc;
 	uint64_t program_insn; /* last instruction of program code */
 	uint32_t computed; /* first event behind the record, or SYM_NONE */
+	struct ext_birth *birth; /* see extract_left.c; NULL: not seen */
 	VEC(struct mach_point) points;
 };
 
@@ -140,7 +141,7 @@ struct ext {
 	VEC(struct ext_location) locations; /* sorted by start */
 	VEC(struct ext_object) objects;
 	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
-	struct ext_misuse misuse, misused_fd;
+	struct ext_misuse misuse, misused_fd, misused_stack;
 	VEC(struct ext_past) sync_before; /* the window */
 	bool sync_before_lost;
 	struct ext_misuse_watch misuse_watch;
@@ -237,6 +238,13 @@ bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
 
 /* extract_misuse.c: must see every access of the third execution. */
 void ext_misuse_watch(struct ext *x, const struct mach_access *a);
+
+/* extract_left.c: a thread is born; it accesses memory. Freed with free(). */
+void ext_birth_note(struct ext *x, uint32_t thread, uint32_t parent);
+void ext_left_watch(struct ext *x, const struct mach_access *a);
+
+/* The program's own instruction, or one of libc's on its behalf. (extract_misuse.c) */
+bool ext_is_accused(struct ext *x, const struct mach_access *a);
 
 /* extract_closed.c: a system call that has returned. */
 void ext_closed_watch(struct ext *x, uint32_t thread, const struct trc_enter *enter,

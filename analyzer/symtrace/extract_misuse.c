@@ -73,7 +73,7 @@ static struct ext_freed *free_at(struct ext *x, uint64_t address)
 
 static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uint64_t pc)
 {
-	x->misuse = (struct ext_misuse){ .found = true, .thread = thread,
+	x->misuse = (struct ext_misuse){ .kind = EXT_MISUSE_FREED, .thread = thread,
 					 .stack = ext_stack(x, thread, pc), .freed_by = f->thread,
 					 .freed_stack = f->stack };
 }
@@ -122,7 +122,7 @@ static bool has_prefix(const char *s, const char *const *prefixes, size_t n)
 
 /* The program's own instruction, or one of strlen(), memcpy(), pthread_mutex_lock() ... on its behalf; not
  * those of malloc(), which works on free blocks by trade, also when it is strdup() that calls it. */
-static bool is_accused(struct ext *x, const struct mach_access *a)
+bool ext_is_accused(struct ext *x, const struct mach_access *a)
 {
 	static const char *const movers[] = { "mem", "__mem", "str", "__str" };
 	static const char *const locks[] = { "pthread_mutex_", "__pthread_mutex_", "___pthread_mutex_",
@@ -143,7 +143,7 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 {
 	struct ext_thread *th = ext_thread(x, a->thread);
 
-	if (x->misuse.found || x->onward)
+	if (x->misuse.kind || x->onward)
 		return;
 	if (th->free_site && (a->flags & MACH_READ) && a->size == 8 && a->value == th->free_site)
 		returned(x, th);
@@ -152,7 +152,7 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 	else if (!(a->flags & MACH_KERNEL)) {
 		struct ext_freed *f = free_at(x, a->address);
 
-		if (f && !is_accused(x, a)) {
+		if (f && !ext_is_accused(x, a)) {
 			/* The allocator moves it (a thread that ends gives its cache back). */
 			f->gone |= !!(a->flags & MACH_WRITE);
 			return;
