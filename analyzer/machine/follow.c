@@ -291,8 +291,8 @@ static void describe_divergence(struct mach_run *r)
 	why = r->why ? r->why : xstrdup("");
 	place = run_place(r, r->mismatch_pc ? r->mismatch_pc : r->res.pc);
 	r->why = xasprintf("%s at %s, its instruction %" PRIu64 ": %s",
-			   trc_thread_id(r->t, r->res.thread), place,
-			   mach_thread_insns(r, r->res.thread), why);
+			   trc_thread_id(r->t, r->blamed ? r->blamed_thread : r->res.thread), place,
+			   r->blamed ? r->blamed_insn : mach_thread_insns(r, r->res.thread), why);
 	free(place);
 	free(why);
 }

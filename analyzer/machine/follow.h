@@ -227,6 +227,9 @@ struct mach_run {
 	char *why;
 	enum mach_end stop_end;
 	uint64_t mismatch_pc;
+	bool blamed;            /* why is about this thread, not about the last one to run */
+	uint32_t blamed_thread;
+	uint64_t blamed_insn;
 	bool mismatch_load;     /* the instruction before is the very read that went wrong ... */
 	struct wanted_load wanted; /* ... and should have seen this */
 	/* the search */

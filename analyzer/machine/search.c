@@ -368,6 +368,8 @@ static void push_frame(struct mach_run *r, struct search *s, struct frame *f)
 	if (!s->first_why && r->why) {
 		s->first_why = xstrdup(r->why);
 		s->first_pc = r->mismatch_pc;
+		s->first_thread = f->thread;
+		s->first_insn = f->insn;
 	}
 	f->time = r->time;
 	if (!s->frames.n && s->first_time < r->time)
@@ -461,6 +463,9 @@ bool search_complain(struct mach_run *r)
 		return false;
 	run_say(r, "%s", r->search->first_why);
 	r->mismatch_pc = r->search->first_pc;
+	r->blamed = true;
+	r->blamed_thread = r->search->first_thread;
+	r->blamed_insn = r->search->first_insn;
 	return true;
 }
 

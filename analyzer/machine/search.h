@@ -83,7 +83,8 @@ struct search {
 	bool desperate;         /* everything failed once: force sooner */
 	bool pinned;            /* no new base until the mismatch is behind us */
 	char *first_why;        /* of the mismatch the window's search began with */
-	uint64_t first_pc;
+	uint64_t first_pc, first_insn;
+	uint32_t first_thread;
 	VEC(struct frame) frames;
 	size_t tries;
 	uint64_t began_tries;   /* the run's, when it began */
