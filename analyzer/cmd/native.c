@@ -400,6 +400,20 @@ static err_t try_way(const struct native_request *q, const struct trc *t, const 
 	return e;
 }
 
+/* A patched program is expected to go another way: that says nothing about the schedule. */
+static bool is_rebuilt(const struct native_request *q, const char *file)
+{
+	char *program = find_program(q->argv[0]);
+	struct schedule s = { 0 };
+	err_t e = schedule_read(file, &s);
+	bool rebuilt = !e && program && schedule_is_foreign(&s, program);
+
+	err_free(e);
+	schedule_free(&s);
+	free(program);
+	return rebuilt;
+}
+
 /* Which of several ways to take: the first of the best. */
 static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
 			size_t *way)
@@ -407,6 +421,8 @@ static err_t choose_way(const struct native_request *q, const struct trc *t, con
 	int best = 0, good = 0;
 
 	*way = 0;
+	if (!q->alternate && is_rebuilt(q, f->v.v[0]))
+		return NULL;
 	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending(); i++) {
 		TRY(try_way(q, t, f->v.v[i], &good));
 		if (good > best) {
