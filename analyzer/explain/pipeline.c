@@ -101,10 +101,10 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 	return NULL;
 }
 
-/* The limit that nobody asked for leaves at least the first window's answer. */
+/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
 static bool computed_enough(const struct explanation *e)
 {
-	return e->computed_end > 0 && e->answer && explain_computed() >= e->computed_end;
+	return e->computed_end > 0 && (e->answer || e->onward) && explain_computed() >= e->computed_end;
 }
 
 bool explain_past_deadline(const struct explanation *e)

@@ -7,10 +7,18 @@
  * Variables the failure depends on: what it reads, and what the values
  * written there were made of.
  */
+struct writers {
+	bool some;
+	bool open;       /* several threads, or something that depends on what was read */
+	uint32_t thread; /* else: the only one */
+};
+
 struct cone {
 	const struct sched_view *v;
 	bool *var;
 	bool *asked; /* those among them that the failure's own condition reads */
+	struct writers *writers; /* by variable */
+	uint32_t *last; /* by thread: its last write to one of var[]; 0: none, or the very first event */
 	VEC(uint32_t) todo;
 	bool hit; /* could_change(), in_cone(), is_asked(): so it is for some symbol */
 };
@@ -51,29 +59,41 @@ static void failure_cone(struct cone *x)
 	vec_free(&x->todo);
 }
 
+/* Who writes what, once for all branches: there may be as many of them as events. */
+static void look_at_writes(struct cone *x)
+{
+	const struct sched_view *v = x->v;
+
+	x->last = xcalloc(v->t->nthreads + 1, sizeof *x->last);
+	x->writers = xcalloc(v->t->nvars + 1, sizeof *x->writers);
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct sym_event *e = v->ev[i].e;
+		struct writers *w;
+
+		if (!view_writes(e))
+			continue;
+		if (x->var[e->target])
+			x->last[e->thread] = i;
+		w = &x->writers[e->target];
+		w->open |= !expr_get(v->t->pool, e->value)->concrete || (w->some && w->thread != e->thread);
+		w->some = true;
+		w->thread = e->thread;
+	}
+}
+
 /* Does the thread, behind this branch, write what the failure depends on? */
 static bool leads_to_failure(const struct cone *x, const struct view_cond *d)
 {
-	if (d->thread == x->v->t->failure.thread)
-		return true;
-	for (uint32_t i = d->after + 1; i < x->v->first[d->thread + 1]; i++)
-		if (view_writes(x->v->ev[i].e) && x->var[x->v->ev[i].e->target])
-			return true;
-	return false;
+	return d->thread == x->v->t->failure.thread || x->last[d->thread] > d->after;
 }
 
 static void could_change(void *arg, uint64_t symbol)
 {
 	struct cone *x = arg;
 	uint32_t r = x->v->reader[symbol];
-	const struct sym_event *e;
+	const struct writers *w = r == VIEW_NONE ? NULL : &x->writers[x->v->ev[r].e->target];
 
-	for (uint32_t i = 0; r != VIEW_NONE && i < x->v->n && !x->hit; i++) {
-		e = x->v->ev[i].e;
-		x->hit = view_writes(e) && e->target == x->v->ev[r].e->target &&
-			 (e->thread != x->v->ev[r].e->thread ||
-			  !expr_get(x->v->t->pool, e->value)->concrete);
-	}
+	x->hit |= w && w->some && (w->open || w->thread != x->v->ev[r].e->thread);
 }
 
 static void in_cone(void *arg, uint64_t symbol)
@@ -114,12 +134,14 @@ static bool decides_by_failure(struct cone *x, const struct view_cond *d)
 /*
  * Those that look at the very thing the failure is about come first: near the end of a long run
  * nearly all lead to it somehow. Then those behind which something is known to follow, then those
- * behind which it may.
+ * behind which it may; last those that come behind the failure: they did not lead to it.
  */
 static int latest_first(const void *a, const void *b)
 {
 	const struct branch *x = a, *y = b;
 
+	if (x->behind != y->behind)
+		return x->behind ? 1 : -1;
 	if (x->asks != y->asks)
 		return x->asks ? -1 : 1;
 	if (!x->asks && x->leads != y->leads)
@@ -144,6 +166,7 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	if (v->t->failure.thread == SYM_NONE || v->deadlock)
 		return 0;
 	failure_cone(&x);
+	look_at_writes(&x);
 	for (uint32_t k = 0; k < v->nconds; k++) {
 		const struct view_cond *d = &v->conds[k];
 
@@ -157,8 +180,11 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 			continue;
 		leads = leads_to_failure(&x, d);
 		if (leads || decides_by_failure(&x, d))
-			vec_push(&list, (struct branch){ k, w->rank[d->after], leads,
-							 decides_by_asked(&x, d) });
+			vec_push(&list, (struct branch){
+				.cond = k, .at = w->rank[d->after], .leads = leads,
+				.asks = decides_by_asked(&x, d),
+				.own = d->thread == v->t->failure.thread,
+				.behind = v->fail != VIEW_NONE && w->rank[d->after] > w->rank[v->fail] });
 	}
 	if (list.n)
 		qsort(list.v, list.n, sizeof *list.v, latest_first);
@@ -174,5 +200,7 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	vec_free(&list);
 	free(x.var);
 	free(x.asked);
+	free(x.writers);
+	free(x.last);
 	return n;
 }

@@ -27,6 +27,9 @@
 #define MINIMIZE_ASK 1.5
 #define QUICK_ASK 0.3
 #define MINIMIZE_ALL 20.0
+/* From so many on nobody reads it: only what is easy to drop is dropped. */
+#define CAUSE_MANY 64
+#define MINIMIZE_MANY 2.0
 /* About a quarter of a second; and a few seconds, where nothing else tells. */
 #define EXHAUST_STATES 40000
 #define MINIMIZE_STATES 1000000
@@ -148,12 +151,18 @@ static struct study *find_window(struct work *w, uint32_t diverge, size_t to, si
 	}
 }
 
-/* A window up to the end that holds the branch, too: what it waited for may have come late. */
+/*
+ * A window up to the end, also when that holds the branch only if it is larger: what it waited for
+ * may have come late. Not for every branch: most are far from the end, and there are many.
+ */
 static size_t reaching(const struct work *w, const struct branch *b, size_t size)
 {
 	size_t all = w->n - b->at + first_size(w);
+	bool worth = b->asks || (b->own && w->n - b->at < grow(w, first_size(w)));
 
-	return all <= size ? size : all < largest(w) ? all : largest(w);
+	if (!worth || all <= size)
+		return size;
+	return all < largest(w) ? all : largest(w);
 }
 
 /*
@@ -164,7 +173,7 @@ static struct study *find_branch(struct work *w, bool *all)
 {
 	static const struct {
 		bool to_end, large;
-		bool trim; /* those that ask what the failure asks: proves nothing */
+		bool reach; /* with a window that holds it, and trimmed: proves nothing then */
 		double effort;
 	} passes[] = {
 		{ true, false, true, 0 }, /* by turning pairs alone */
@@ -180,7 +189,7 @@ static struct study *find_branch(struct work *w, bool *all)
 	bool proved[BRANCHES] = { false };
 
 	/* First those that decide nothing on the way to the failure's own condition. */
-	for (size_t k = 0; k < n && !s && !work_stopped(w) && w->limit.spent < relaxed_end; k++) {
+	for (size_t k = 0; !w->always && k < n && !s && !work_stopped(w) && w->limit.spent < relaxed_end; k++) {
 		bool none;
 
 		if (!w->v->t->failure.condition ||
@@ -198,8 +207,8 @@ static struct study *find_branch(struct work *w, bool *all)
 
 			if (proved[k])
 				continue;
-			w->trim = branches[k].asks && passes[pass].trim;
-			if (w->trim)
+			w->trim = branches[k].asks && passes[pass].reach;
+			if (passes[pass].reach)
 				first = reaching(w, &branches[k], first);
 			s = find_window(w, branches[k].cond,
 					passes[pass].to_end ? w->n : branches[k].at + 1, first,
@@ -261,6 +270,9 @@ static struct study *find_study(struct work *w)
 	bool same_path = (w->v->deadlock || w->v->t->failure.condition) && !w->o->leave_path;
 	bool none = true;
 	struct study *s = NULL;
+
+	w->always = range_always_fails(w->v);
+	same_path = same_path && !w->always;
 
 	/* What is easy to see first; a solver may ponder a small window for long. */
 	if (same_path)
@@ -361,11 +373,16 @@ static void drop_round(struct cause *x, struct study *s, edge_list *todo, double
 
 		if (!in_core(x, todo->v[i]))
 			continue;
+		if (x->core.n >= CAUSE_MANY && s->w->limit.spent >= end) {
+			todo->v[open++] = todo->v[i];
+			continue;
+		}
 		rest.n = 0;
 		for (size_t k = 0; k < x->core.n; k++)
 			if (x->core.v[k] != todo->v[i])
 				vec_push(&rest, x->core.v[k]);
-		r = ask_needed(s, todo->v[i], rest.v, rest.n, s->w->limit.spent < end, order);
+		r = ask_needed(s, todo->v[i], rest.v, rest.n,
+			       x->core.n < CAUSE_MANY && s->w->limit.spent < end, order);
 		if (r == SMT_UNSAT)
 			drop(x, s, rest.v, rest.n);
 		else if (r == SMT_UNKNOWN)
@@ -384,7 +401,7 @@ static void drop_round(struct cause *x, struct study *s, edge_list *todo, double
  */
 static bool minimize(struct cause *x, struct study *s)
 {
-	double end = s->w->limit.spent + MINIMIZE_ALL;
+	double end = s->w->limit.spent + (x->core.n < CAUSE_MANY ? MINIMIZE_ALL : MINIMIZE_MANY);
 	edge_list todo = { 0 };
 	bool sure = true;
 
@@ -537,10 +554,12 @@ void find_cause(struct work *w)
 		export_cause(&x, s);
 	if (!s && !w->a->deterministic && !work_stopped(w))
 		s = far_study(w);
-	if (s && !(w->a->nalternates && work_stopped(w)))
+	bool many = caused && x.core.n >= CAUSE_MANY && w->a->nalternates;
+
+	if (s && !many && !(w->a->nalternates && work_stopped(w)))
 		alternates_of(&x, s, false);
 	/* Last, because it may take all the time that is left. */
-	if (caused) {
+	if (caused && !many) {
 		s = make_sure(&x, s);
 		free(w->a->cause);
 		export_cause(&x, s);

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+/* It takes events times events: beyond this all is asked for. */
+#define MOST_EVENTS 20000
+
 struct trim {
 	const struct sched_view *v;
 	uint32_t *rank;   /* by event: its place in the order */
@@ -173,7 +176,7 @@ bool trim_cuts(const struct sched_view *v, const uint32_t *order, size_t n, uint
 	struct trim x = { .v = v, .cut = cut, .branch = v->conds[diverge].after };
 	uint32_t failing = v->t->failure.thread, fail;
 
-	if (x.branch == VIEW_NONE || failing == SYM_NONE || v->fail == VIEW_NONE ||
+	if (v->n > MOST_EVENTS || x.branch == VIEW_NONE || failing == SYM_NONE || v->fail == VIEW_NONE ||
 	    failing == v->conds[diverge].thread)
 		return false;
 	fail = v->fail;

@@ -19,6 +19,7 @@ struct work {
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
 	uint32_t relax;        /* for studies: see check_set_relax(), or VIEW_NONE */
+	bool always;           /* range_always_fails() */
 	bool trim;             /* for studies: see window_new() */
 	size_t study_events;   /* how many a window for what-if questions may hold */
 	struct sched_answer *a;
@@ -66,9 +67,13 @@ struct branch {
 	uint64_t at;   /* place of its event in the failing order */
 	bool leads;    /* behind it lies what the failure depends on */
 	bool asks;     /* it looks at what the failure's condition reads */
+	bool own;      /* of the failing thread */
+	bool behind;   /* the failure, in the failing order */
 };
 /* Those that could go elsewhere, the last of the run first. *some: there are firm ones apart. */
 size_t find_branches(const struct work *w, struct branch *out, bool *some);
+/* No order of the recorded events makes the failure's condition false, by adding up (range.c). */
+bool range_always_fails(const struct sched_view *v);
 /* After find_cause(): which stores came too late (fence.c). */
 void find_delays(struct work *w);
 

@@ -4,22 +4,31 @@
 #define LOOP_CONDS 64  /* of one branch, ... */
 #define VALUE_CONDS 16 /* ... about one value; a loop that tests it longer gets it fixed */
 
-/* The value a symbol had in the recorded run; false: no event has it. */
-static bool seen_of(const struct sym_trace *t, uint64_t symbol, expr_id *e, uint64_t *seen)
+static const struct sym_event *reader_in(const struct sym_trace *t, size_t thread, uint64_t symbol)
 {
-	for (size_t i = 0; i < t->nthreads; i++)
-		for (size_t k = t->threads[i].nevents; k-- > 0;) {
-			const struct sym_event *v = &t->threads[i].events[k];
-			const struct expr *x = v->symbol ? expr_get(t->pool, v->symbol) : NULL;
+	for (size_t k = t->threads[thread].nevents; k-- > 0;) {
+		const struct sym_event *v = &t->threads[thread].events[k];
+		const struct expr *x = v->symbol ? expr_get(t->pool, v->symbol) : NULL;
 
-			if (x && x->op == EX_SYMBOL && x->value == symbol && v->op == SYM_READ &&
-			    v->has_seen) {
-				*e = v->symbol;
-				*seen = v->seen;
-				return true;
-			}
-		}
-	return false;
+		if (x && x->op == EX_SYMBOL && x->value == symbol && v->op == SYM_READ && v->has_seen)
+			return v;
+	}
+	return NULL;
+}
+
+/* The value a symbol had in the recorded run; false: no event has it. Mostly who asks has just read it. */
+static bool seen_of(const struct sym_trace *t, size_t thread, uint64_t symbol, expr_id *e, uint64_t *seen)
+{
+	const struct sym_event *v = reader_in(t, thread, symbol);
+
+	for (size_t i = 0; !v && i < t->nthreads; i++)
+		if (i != thread)
+			v = reader_in(t, i, symbol);
+	if (!v)
+		return false;
+	*e = v->symbol;
+	*seen = v->seen;
+	return true;
 }
 
 struct pinning {
@@ -37,7 +46,7 @@ static void give_value(struct pinning *p, uint64_t symbol)
 	expr_id e;
 	uint64_t seen;
 
-	if (p->x->named.v[symbol] < p->least || !seen_of(t, symbol, &e, &seen)) {
+	if (p->x->named.v[symbol] < p->least || !seen_of(t, p->thread, symbol, &e, &seen)) {
 		p->all = false;
 		return;
 	}

@@ -81,6 +81,38 @@ static void leave_at_once(void)
 	sym_trace_free(t);
 }
 
+/* Threads that count once each: an audit that wants `want` of them. */
+static struct sched_answer *audit(int threads, int want)
+{
+	struct strbuf b = { 0 };
+	struct sym_trace *t;
+	struct sched_answer *a;
+	char *text;
+
+	strbuf_str(&b, "csched-sym 1\nvar done 32 init 0\nthread T0\n read done r\n fail\n");
+	for (int i = 1; i <= threads; i++)
+		strbuf_fmt(&b, "thread T0.%d\n rmw done d%d (add d%d 1)\n", i, i, i);
+	strbuf_fmt(&b, "failure assert thread T0 if (bnot (eq r %d))\n", want);
+	text = strbuf_take(&b);
+	t = parse(text);
+	a = solve(t, SCHED_SC);
+	sym_trace_free(t);
+	free(text);
+	return a;
+}
+
+/* What a solver would prove order by order follows from adding up. */
+static void adding_up(void)
+{
+	struct sched_answer *a = audit(40, 41);
+
+	CHECK(a->found && a->deterministic && !a->nalternates, "no order makes 41 of 40");
+	sched_answer_free(a);
+	a = audit(3, 3);
+	CHECK(a->found && !a->deterministic && a->nalternates, "all of them first do");
+	sched_answer_free(a);
+}
+
 static const char shorter[] =
 	"csched-sym 1\nvar x 32 init 0\nvar y 32 init 0\n"
 	"thread T0\n write x 1\n"
@@ -121,6 +153,7 @@ int main(void)
 	consequences();
 	the_one_that_asks();
 	leave_at_once();
+	adding_up();
 	lengthened();
 	CHECK_END();
 }
