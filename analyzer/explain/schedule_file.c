@@ -4,7 +4,7 @@
  */
 #include "analyzer/explain/edges.h"
 #include "analyzer/explain/explain.h"
-#include "analyzer/hunt/schedule.h"
+#include "analyzer/explain/schedule_ends.h"
 #include "common/control_format.h"
 
 #include <string.h>
@@ -14,183 +14,15 @@
 #define FORMS 3 /* of each alternate, see part_of() */
 #define RETREATS 3 /* see retreat_of() */
 
-static bool is_sync(enum sym_op op)
-{
-	return op >= SYM_LOCK && op <= SYM_ONCE_END;
-}
-
 static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
 {
 	return &t->threads[r.thread].events[r.index];
 }
 
-/*
- * Which thread resolves a symbol is decided by who comes first: how often a thread
- * passes a place in the dynamic linker differs from run to run.
- */
-static bool is_linker(const struct img_module *m)
-{
-	return !strncmp(img_module_name(m), "ld-linux", 8);
-}
-
-/* The module's build-id goes along: another build needs another schedule. */
-static void note_build(struct schedule *s, const struct img_module *m)
-{
-	const char *name = img_module_name(m), *file = img_module_file(m);
-
-	for (size_t i = 0; i < s->builds.n; i++)
-		if (!strcmp(s->builds.v[i].module, name))
-			return;
-	char *id = file ? img_build_id_of_file(file) : NULL;
-	if (id && *id)
-		vec_push(&s->builds, (struct schedule_build){ xstrdup(name), id });
-	else
-		free(id);
-}
-
-/* The release inside pthread_cond_wait: it has no return of its own. */
-static bool is_wait_release(const struct sym_trace *t, struct sched_ref r)
-{
-	const struct sym_thread *th = &t->threads[r.thread];
-
-	for (uint32_t i = r.index + 1; i < th->nevents && i < r.index + 3; i++)
-		if (th->events[i].op == SYM_WAIT && th->events[i].link == r.index)
-			return true;
-	return false;
-}
-
-/*
- * The last thing a thread is known to have done is a release. It may be that of a
- * wait that never came back.
- */
-static bool is_last_release(const struct sym_trace *t, struct sched_ref r)
-{
-	return event_at(t, r)->op == SYM_UNLOCK && r.index + 1 == t->threads[r.thread].nevents;
-}
-
-/* Is this the call of a wait? The window may begin inside one: others were there, or gave the mutex back there. */
-static bool is_wait_place(const struct sym_trace *t, uint64_t pc)
-{
-	for (size_t i = 0; i < t->nthreads; i++)
-		for (size_t k = 0; k < t->threads[i].nevents; k++) {
-			const struct sym_event *e = &t->threads[i].events[k];
-
-			if (e->pc == pc && (e->op == SYM_WAIT || e->op == SYM_UNLOCK))
-				return true;
-		}
-	return false;
-}
-
-/* The end of pthread_cond_wait, where its mutex is taken again: no call of its own. */
-static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
-{
-	const struct sym_event *e = event_at(t, r);
-
-	return e->op == SYM_WAIT || (e->op == SYM_LOCK && is_wait_place(t, e->pc));
-}
-
-/*
- * Whoever arrives at a barrier returns only when all have, and a wait that
- * lets its mutex go returns only when it was woken: the sign is that it sleeps there.
- */
-static bool is_sign_inside(const struct sym_trace *t, struct sched_ref r)
-{
-	const struct sym_event *e = event_at(t, r);
-
-	return e->op == SYM_BARRIER_ENTER || is_last_release(t, r) ||
-	       (e->op == SYM_UNLOCK && is_wait_release(t, r));
-}
-
-/*
- * A thread that had only begun, or not even that: held at its start. One that was being made when the run
- * failed has no name yet: it is whoever has no part in the order.
- */
-static struct schedule_end start_of(const struct sym_trace *t, uint32_t thread)
-{
-	const char *id = t->threads[thread].id;
-
-	return (struct schedule_end){ .thread = xstrdup(id[1] == '#' ? CTL_ANY_THREAD : id),
-				      .module = xstrdup(CTL_START_MODULE), .n = 1, .after = true };
-}
-
-/*
- * Where a thread waits inside its call: it must not come back with the mutex
- * in its hands.
- */
-static bool waits_inside(const struct sym_trace *t, struct sched_ref r, bool held)
-{
-	return held ? is_wait_release(t, r) || is_last_release(t, r) : is_wait_lock(t, r);
-}
-
-/*
- * One half of an instruction that reads and writes (add $1, counter): the other is the event
- * next to it. Others can come between the two.
- */
-static bool is_half(const struct sym_trace *t, struct sched_ref r)
-{
-	const struct sym_thread *th = &t->threads[r.thread];
-	const struct sym_event *e = &th->events[r.index];
-	uint32_t other = e->op == SYM_READ ? r.index + 1 : e->op == SYM_WRITE ? r.index - 1 : SYM_NONE;
-	const struct sym_event *o = other < th->nevents ? &th->events[other] : NULL;
-
-	return o && (o->op == SYM_READ || o->op == SYM_WRITE) && o->op != e->op && o->pc == e->pc &&
-	       o->occurrence == e->occurrence && o->target == e->target;
-}
-
-/* Behind the read, or in front of the write: between the halves of the instruction. */
-static bool is_middle(const struct sym_trace *t, struct sched_ref r, bool behind)
-{
-	return is_half(t, r) && (event_at(t, r)->op == SYM_READ) == behind;
-}
-
-/* source: what others wait for. held: the thread waits behind it. */
-static bool end_in(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
-		   bool source, bool held, struct schedule_end *out)
-{
-	const struct sym_event *ev = event_at(t, r);
-	uint64_t pc = ev->pc;
-
-	if (ev->op == SYM_START && held) {
-		*out = start_of(t, r.thread);
-		return true;
-	}
-	if (!pc || (!ev->occurrence && ev->op != SYM_FAIL))
-		return false;
-	bool again = !source && waits_inside(t, r, held);
-	/* The pc of an operation lies inside the call: the source has happened when
-	 * it has returned, the target waits before it is made. */
-	if (is_sync(ev->op) || ev->op == SYM_FORK || ev->op == SYM_JOIN)
-		pc = place_call_before(e->images, pc + 1);
-	struct img_module *m = pc ? img_module_at(e->images, pc) : NULL;
-	if (!m || is_linker(m))
-		return false;
-	*out = (struct schedule_end){
-		.thread = xstrdup(t->threads[r.thread].id), .module = xstrdup(img_module_name(m)),
-		.offset = pc - img_module_bias(m),
-		/* The failure is never over: whoever waits for it waits for the end. */
-		.n = ev->op == SYM_FAIL ? CTL_NEVER : ev->occurrence,
-		.again = again,
-		.inside = source && is_sign_inside(t, r),
-		.middle = is_middle(t, r, source || held),
-		.after = !again && (held || (source && !is_sign_inside(t, r))),
-	};
-	if (!place_of(e->images, pc, &out->place))
-		out->place = (struct place){ 0 };
-	note_build(s, m);
-	return true;
-}
-
 static bool end_of(struct explanation *e, struct schedule *s, struct sched_ref r, bool source,
 		   bool held, struct schedule_end *out)
 {
-	return end_in(e, s, e->extracted->trace, r, source, held, out);
-}
-
-static void free_end(struct schedule_end *end)
-{
-	free(end->thread);
-	free(end->module);
-	place_free(&end->place);
+	return schedule_end_in(e, s, e->extracted->trace, r, source, held, out);
 }
 
 /* Who is about to give a lock back has it: nobody else can take it, or give it back, first. */
@@ -210,10 +42,10 @@ static void add_edge_in(struct explanation *e, struct schedule *s, const struct 
 
 	if (!held && is_impossible(t, edge))
 		return;
-	if (s->edges.n == CTL_MAX_EDGES || !end_in(e, s, t, edge.before, true, false, &out.source))
+	if (s->edges.n == CTL_MAX_EDGES || !schedule_end_in(e, s, t, edge.before, true, false, &out.source))
 		return;
-	if (!end_in(e, s, t, edge.after, false, held, &out.target)) {
-		free_end(&out.source);
+	if (!schedule_end_in(e, s, t, edge.after, false, held, &out.target)) {
+		schedule_end_free(&out.source);
 		return;
 	}
 	vec_push(&s->edges, out);
@@ -243,7 +75,7 @@ static bool is_usable(void *explanation, const struct sym_event *ev)
 	struct explanation *e = explanation;
 	struct img_module *m = ev->pc ? img_module_at(e->images, ev->pc) : NULL;
 
-	return ev->op == SYM_START || ev->op == SYM_EXIT || (m && !is_linker(m));
+	return ev->op == SYM_START || ev->op == SYM_EXIT || (m && !schedule_is_linker(m));
 }
 
 /*
@@ -266,12 +98,12 @@ static bool stands_at(struct explanation *e, struct schedule *s, uint32_t thread
 	const struct ext_result *r = e->extracted;
 
 	if (!r->started[thread]) {
-		*out = start_of(r->trace, thread);
+		*out = schedule_start_of(r->trace, thread);
 		return true;
 	}
 	struct sym_trace *past = edges_past_trace(r);
 	uint32_t n = (uint32_t)past->threads[thread].nevents;
-	bool known = n && end_in(e, s, past, (struct sched_ref){ thread, n - 1 }, false, true, out);
+	bool known = n && schedule_end_in(e, s, past, (struct sched_ref){ thread, n - 1 }, false, true, out);
 	sym_trace_free(past);
 	return known;
 }
@@ -325,7 +157,7 @@ static void hold_where_it_stands(struct explanation *e, struct schedule *s, stru
 	if (stands_at(e, s, thread, &out.target))
 		vec_push(&s->edges, out);
 	else
-		free_end(&out.source);
+		schedule_end_free(&out.source);
 }
 
 /* How much of the order happens up to the failure: what comes behind it must not happen. */
@@ -472,8 +304,8 @@ static void add_meetings(struct explanation *e, struct schedule *s)
 		m->source.after = m->source.inside = m->source.middle = m->target.middle = false;
 		m->source.n = m->target.n = 0;
 		if (is_met(s, m)) {
-			free_end(&m->source);
-			free_end(&m->target);
+			schedule_end_free(&m->source);
+			schedule_end_free(&m->target);
 			s->edges.n--;
 		}
 	}

@@ -1,0 +1,25 @@
+/* The ends of the edges in a schedule's file. Shared inside the room. */
+#ifndef CSCHED_EXPLAIN_SCHEDULE_ENDS_H
+#define CSCHED_EXPLAIN_SCHEDULE_ENDS_H
+
+#include "analyzer/explain/explain.h"
+#include "analyzer/hunt/schedule.h"
+
+/* source: what others wait for. held: the thread waits behind it. False: it cannot be told. */
+bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
+		     bool source, bool held, struct schedule_end *out);
+void schedule_end_free(struct schedule_end *end);
+
+/*
+ * A thread that had only begun, or not even that: held at its start. One that was being made when the run
+ * failed has no name yet: it is whoever has no part in the order.
+ */
+struct schedule_end schedule_start_of(const struct sym_trace *t, uint32_t thread);
+
+/*
+ * Which thread resolves a symbol is decided by who comes first: how often a thread
+ * passes a place in the dynamic linker differs from run to run.
+ */
+bool schedule_is_linker(const struct img_module *m);
+
+#endif
