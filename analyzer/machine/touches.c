@@ -10,6 +10,7 @@
 #define EXPLORE_SOON 60000u /* ... where mismatches crowd ... */
 #define EXPLORE_FAR 30000000u /* ... and when nothing was found */
 #define EXPLORE_TURN 20000u
+#define EXPLORE_AT_LEAST 4000u /* of each thread, whatever the clocks show: between timestamps they are guesses */
 #define SAME_READS 40u      /* in a row: more are not kept one by one */
 
 static uint64_t *word_slot(const struct search *s, uint64_t word)
@@ -152,10 +153,12 @@ static void explore(struct search *s, const struct frame *f)
 	struct mach_run *r = s->r;
 	uint64_t far = s->frames.n >= CROWDED ? EXPLORE_SOON : s->look_far ? EXPLORE_FAR : EXPLORE;
 	uint64_t end = r->time + far;
-	/* Clocks between timestamps are guesses. */
+	uint64_t *at_least = xcalloc(r->nthreads + 1, sizeof *at_least);
 	uint64_t until = s->look_far ? UINT64_MAX : run_head_time(&r->threads[f->thread]);
 	bool any = true;
 
+	for (uint32_t i = 0; i < r->nthreads; i++)
+		at_least[i] = mach_thread_insns(r, i) + EXPLORE_AT_LEAST;
 	if (!s->only_hi)
 		words_of(s, f->thread);
 	watch(s, true);
@@ -171,9 +174,13 @@ static void explore(struct search *s, const struct frame *f)
 
 			if (i == f->thread ||
 			    (t->s.life != LIFE_RUNNING && t->s.life != LIFE_IN_CALL) ||
-			    !run_is_due(r, t) || run_clock_now(r, t) > until)
+			    !run_is_due(r, t))
 				continue;
-			if (run_turn(r, t, EXPLORE_TURN) == ACT_MISMATCH) {
+			bool late = run_clock_now(r, t) > until;
+			uint64_t now = mach_thread_insns(r, t->index);
+			if (late && now >= at_least[i])
+				continue;
+			if (run_turn(r, t, late ? at_least[i] - now : EXPLORE_TURN) == ACT_MISMATCH) {
 				t->s.action = ACT_END; /* for this look ahead only */
 				vec_push(&s->wrong, (struct wrong_ahead){ t->index,
 						mach_thread_insns(r, t->index) });
@@ -185,6 +192,7 @@ static void explore(struct search *s, const struct frame *f)
 	s->cut = !s->look_far && far == EXPLORE;
 	r->looking_ahead = false;
 	watch(s, false);
+	free(at_least);
 	free(s->words);
 	s->words = NULL;
 }
