@@ -93,6 +93,16 @@ static void choose_mode(void)
 		shim_opt.mode = SHIM_MODE_SYNC;
 }
 
+static void say_without_translator(void)
+{
+	const char *why = tr_why_not ? tr_why_not() : NULL;
+	TEXT(text, 200);
+
+	text_str(&text, "recording sync operations only: ");
+	text_str(&text, why ? why : "this build has no translator");
+	shim_degrade(text.s);
+}
+
 static bool started;
 
 __attribute__((constructor)) static void shim_init(int argc, char **argv, char **envp)
@@ -127,7 +137,7 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	if (!shim_start_trace())
 		return;
 	if (wanted_path && shim_opt.mode == SHIM_MODE_SYNC)
-		shim_note(false, "recorded without the translator: sync operations only");
+		say_without_translator();
 	on_exit(at_exit, NULL);
 	real_ready();
 	ctl_init();

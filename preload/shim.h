@@ -213,6 +213,7 @@ int shim_fd_from(void); /* the lowest number such a copy gets; 3: there is no ro
 
 /* Weak: absent until translate/ is linked in. See translate/translate.h. */
 bool tr_available(void) __attribute__((weak));
+const char *tr_why_not(void) __attribute__((weak));
 void tr_takeover(void) __attribute__((weak));
 uint64_t tr_path_pos(struct shim_thread *t) __attribute__((weak)); /* bytes of tN.path so far */
 /* The application's stack pointer and pc where the thread was last seen; false: unknown. */

@@ -48,7 +48,7 @@ uint32_t sig_fpstate(struct tr_ctx *c, void *area)
 
 void sig_load_fpstate(struct tr_ctx *c, uint64_t at)
 {
-	_Alignas(64) uint8_t a[8192];
+	_Alignas(64) uint8_t a[TR_XSAVE_MAX];
 	uint32_t sw[5], size = 512, mxcsr = 0x1f80;
 	uint64_t in_use = 0;
 

@@ -87,16 +87,17 @@ void emit_ptr_add(unsigned n)
 	modrm_abs(7, tr_low + LOW_ADDENDS + 16 * n);
 }
 
-enum vec15_move { PTR_STORE, PTR_LOAD, VEC_LOAD, VEC_STORE };
+/* VEC: all of it, as wide as it is. */
+enum vec15_move { PTR_STORE, PTR_LOAD, VEC_LOAD, VEC_STORE, XMM_LOAD, YMM_LOAD };
 
 static void vec15_move(enum vec15_move m)
 {
-	bool wide = m == VEC_LOAD || m == VEC_STORE;
-	static const uint8_t opcode[] = { 0xd6, 0x7e, 0x6f, 0x7f };
-	static const uint8_t prefix[] = { 0x66, 0xf3, 0xf3, 0xf3 };
+	bool whole = m == VEC_LOAD || m == VEC_STORE, wide = whole || m == YMM_LOAD;
+	static const uint8_t opcode[] = { 0xd6, 0x7e, 0x6f, 0x7f, 0x6f, 0x6f };
+	static const uint8_t prefix[] = { 0x66, 0xf3, 0xf3, 0xf3, 0xf3, 0xf3 };
 
 	e8(0x65);
-	if (wide && tr_machine.avx512) { /* vmovdqu64 zmm15 */
+	if (whole && tr_machine.avx512) { /* vmovdqu64 zmm15 */
 		e8(0x62);
 		e8(0x71);
 		e8(0xfe);
@@ -114,7 +115,7 @@ static void vec15_move(enum vec15_move m)
 		e8(0x0f);
 	}
 	e8(opcode[m]);
-	modrm_abs(7, wide ? CTX_VEC15 : CTX_PTR);
+	modrm_abs(7, m == PTR_STORE || m == PTR_LOAD ? CTX_PTR : CTX_VEC15);
 }
 
 void emit_vec15_in(void)
@@ -129,35 +130,66 @@ void emit_vec15_out(void)
 	vec15_move(PTR_LOAD);
 }
 
+/* To `nonzero`, a forward jump to be filled in, when any of these words is not zero. */
+static unsigned jump_if_used(unsigned from, unsigned to, uint8_t **nonzero)
+{
+	unsigned n = 0;
+
+	for (unsigned at = from; at < to; at += 8) {
+		uint8_t *zero;
+
+		emit_gs_load(REG_RCX_, CTX_VEC15 + at);
+		e8(0xe3), zero = tr_at++; /* jrcxz: flags stay */
+		e8(0xeb), nonzero[n++] = tr_at++;
+		*zero = (uint8_t)(tr_at - (zero + 1));
+	}
+	return n;
+}
+
+static void jump_lands_here(uint8_t *from)
+{
+	*from = (uint8_t)(tr_at - (from + 1));
+}
+
+/* One width of the load below, and over the others. */
+static uint8_t *load_vec15_as(enum vec15_move m)
+{
+	emit_gs_load(REG_RCX_, CTX_RCX);
+	vec15_move(m);
+	e8(0xeb);
+	return tr_at++;
+}
+
 /*
- * For xsave and kin, which show whether the upper halves are in use: a 256-bit
- * load would say so even of zeros. Without flags: jrcxz.
+ * For xsave and kin, which show whether the upper parts are in use: a 256-bit
+ * load would say so even of zeros.
  */
 void emit_vec15_in_exact(void)
 {
+	uint8_t *upper[4], *half[2], *done[2];
+	unsigned nupper = 0, ndone = 0;
+
 	vec15_move(PTR_STORE);
 	if (!tr_machine.avx) {
 		vec15_move(VEC_LOAD);
 		return;
 	}
-	uint8_t *next[2], *wide[2], *done;
-
 	emit_gs_store(CTX_RCX, REG_RCX_);
-	for (int i = 0; i < 2; i++) {
-		emit_gs_load(REG_RCX_, CTX_VEC15 + 16 + 8 * (unsigned)i);
-		e8(0xe3), next[i] = tr_at++; /* jrcxz: this half is zero */
-		e8(0xeb), wide[i] = tr_at++;
-		*next[i] = (uint8_t)(tr_at - (next[i] + 1));
+	if (tr_machine.avx512)
+		nupper = jump_if_used(32, 64, upper);
+	jump_if_used(16, 32, half);
+	done[ndone++] = load_vec15_as(XMM_LOAD);
+	for (unsigned i = 0; i < 2; i++)
+		jump_lands_here(half[i]);
+	done[ndone++] = load_vec15_as(YMM_LOAD);
+	for (unsigned i = 0; i < nupper; i++)
+		jump_lands_here(upper[i]);
+	if (nupper) {
+		emit_gs_load(REG_RCX_, CTX_RCX);
+		vec15_move(VEC_LOAD);
 	}
-	emit_gs_load(REG_RCX_, CTX_RCX);
-	e8(0x65), e8(0xc5), e8(0x7a), e8(0x6f); /* vmovdqu xmm15, gs:[vec15] */
-	modrm_abs(7, CTX_VEC15);
-	e8(0xeb), done = tr_at++;
-	for (int i = 0; i < 2; i++)
-		*wide[i] = (uint8_t)(tr_at - (wide[i] + 1));
-	emit_gs_load(REG_RCX_, CTX_RCX);
-	vec15_move(VEC_LOAD);
-	*done = (uint8_t)(tr_at - (done + 1));
+	for (unsigned i = 0; i < ndone; i++)
+		jump_lands_here(done[i]);
 }
 
 void emit_vzeroupper_fix(void)

@@ -53,7 +53,7 @@ void tr_leave(struct tr_ctx *c)
 {
 	struct {
 		struct tr_ucontext uc; /* what rt_sigreturn finds at rsp */
-		_Alignas(64) uint8_t fp[8192 + 64];
+		_Alignas(64) uint8_t fp[TR_XSAVE_MAX + 64];
 	} frame;
 	uint64_t all = ~0ull;
 

@@ -27,7 +27,7 @@ void call_note(const char *what, const char *name, long nr)
 static void record_registers(struct tr_ctx *c)
 {
 	struct rec_stream *s = &c->thread->rec;
-	_Alignas(64) uint8_t area[8192];
+	_Alignas(64) uint8_t area[TR_XSAVE_MAX];
 	uint8_t vectors[512];
 	struct trc_regs *r = rec_begin(s, sizeof *r);
 

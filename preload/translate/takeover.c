@@ -35,6 +35,27 @@ uint64_t tr_auxv(uint64_t type)
 	return auxv(type);
 }
 
+/*
+ * State the kernel lets a process use only on request (AMX tiles): its signal frames
+ * leave it out until then, so ours do, too. The tiles themselves stay where they are.
+ */
+#define XCR0_ON_REQUEST (3ull << 17)
+
+/* Of an XSAVE area in the standard layout that holds these components. */
+static uint32_t xsave_size(uint64_t components)
+{
+	uint32_t a, b, c, d, end = 576;
+
+	for (unsigned i = 2; i < 63; i++) {
+		if (!(components >> i & 1))
+			continue;
+		__cpuid_count(13, i, a, b, c, d);
+		if (b + a > end)
+			end = b + a;
+	}
+	return end;
+}
+
 static void look_at_machine(void)
 {
 	struct tr_machine *m = &tr_machine;
@@ -46,9 +67,8 @@ static void look_at_machine(void)
 		uint32_t lo, hi;
 
 		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-		m->xcr0 = (uint64_t)hi << 32 | lo;
-		__cpuid_count(13, 0, a, b, c, d);
-		m->xsave_size = b;
+		m->xcr0 = ((uint64_t)hi << 32 | lo) & ~XCR0_ON_REQUEST;
+		m->xsave_size = xsave_size(m->xcr0);
 		__cpuid_count(13, 2, a, b, c, d);
 		m->avx_offset = b;
 		__cpuid_count(13, 6, a, b, c, d);
@@ -65,6 +85,13 @@ static void look_at_machine(void)
 	m->event_pc = (uint64_t)shim_event;
 }
 
+static const char *why_not;
+
+const char *tr_why_not(void)
+{
+	return why_not;
+}
+
 bool tr_available(void)
 {
 	static int known; /* 0 not asked, 1 yes, 2 no */
@@ -73,11 +100,15 @@ bool tr_available(void)
 		return known == 1;
 	known = 2;
 	look_at_machine();
-	if (tr_machine.xsave_size > 8192 || !tr_cache_init() || !tr_link_init() ||
-	    !tr_code_refresh())
-		return false;
-	known = 1;
-	return true;
+	if (tr_machine.xsave_size > TR_XSAVE_MAX)
+		why_not = "this processor has more register state than csched knows";
+	else if (!tr_cache_init() || !tr_link_init())
+		why_not = "no memory for the translator";
+	else if (!tr_code_refresh())
+		why_not = "/proc/self/maps cannot be read";
+	else
+		known = 1;
+	return known == 1;
 }
 
 /* After a detach %gs is the program's again, and threads may be born unseen. */

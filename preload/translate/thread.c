@@ -122,7 +122,7 @@ void tr_record_start(struct tr_ctx *c)
 {
 	struct rec_stream *s = &c->thread->rec;
 	size_t size = sizeof(struct trc_start) + tr_machine.xsave_size;
-	_Alignas(64) uint8_t area[8192];
+	_Alignas(64) uint8_t area[TR_XSAVE_MAX];
 	struct trc_start *r = rec_begin(s, size);
 
 	if (!r)
@@ -134,7 +134,7 @@ void tr_record_start(struct tr_ctx *c)
 	r->gs_base = c->native_gs;
 	r->tsc = raw_tsc();
 	r->clear_tid = c->clear_tid;
-	r->xsave_len = tr_machine.xsave_size <= sizeof area ? tr_xsave(c, area) : 0;
+	r->xsave_len = tr_xsave(c, area);
 	memcpy(r->xsave, area, r->xsave_len);
 	rec_commit(s, r, TRC_START, 0, size);
 }

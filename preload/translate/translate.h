@@ -238,10 +238,12 @@ struct tr_exit {
 	uint8_t linked;
 };
 
+#define TR_XSAVE_MAX 8192u /* tr_available() sees to it */
+
 /* What is constant after tr_init(). */
 struct tr_machine {
 	bool avx, avx512, bmi2, fsgsbase;
-	uint64_t xcr0;
+	uint64_t xcr0;         /* without what must be asked for */
 	uint32_t xsave_size;   /* standard layout, for xcr0 */
 	uint32_t avx_offset, zmm_offset;
 	uint64_t event_pc;
@@ -261,6 +263,7 @@ extern struct tr_state tr;
 
 /* takeover.c */
 bool tr_available(void);
+const char *tr_why_not(void); /* when it is not */
 void tr_takeover(void);
 
 /* entry.S */
