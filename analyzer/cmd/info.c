@@ -69,7 +69,7 @@ static struct counts *read_all(struct trc *t, problems_t *problems)
 static bool is_internal(const char *key)
 {
 	static const char *const keys[] = { "args", "event_pc", "tsc_start", "mono_start",
-					    "wall_start", "tsc_hz" };
+					    "wall_start", "tsc_hz", "xsave" };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (!strcmp(keys[i], key))

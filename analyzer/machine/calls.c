@@ -306,36 +306,30 @@ static enum action child_starts(struct mach_run *r, const struct trc_leave *l)
 
 static const uint8_t uc_order[16] = { 8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4 };
 
+/* Of a signal frame; how much there is stands in what the legacy part leaves unused. */
 static void load_fpstate(struct mach_run *r, uint64_t at)
 {
-	uint8_t x[832];
-	uint32_t magic = 0, mxcsr;
-	uint64_t present = 3;
+	uint8_t x[XSTATE_MAX];
+	uint32_t sw[5];
+	uint64_t present = X_BIT(X_X87) | X_BIT(X_SSE);
+	size_t len = XSTATE_LEGACY;
 	struct mach_frame *f = r->m->frame;
 
 	memset(x, 0, sizeof x);
-	if (!at || !mem_peek(r->m->mem, at, x, 512))
+	if (!at || !mem_peek(r->m->mem, at, x, len))
 		return;
-	memcpy(&magic, x + 464, 4);
-	if (magic == 0x46505853u && mem_peek(r->m->mem, at, x, sizeof x))
-		memcpy(&present, x + 512, 8);
-	if (present & 1) {
-		memcpy(f->fx, x, 24);
-		memcpy(f->fx + 32, x + 32, 128);
+	memcpy(sw, x + 464, sizeof sw);
+	if (sw[0] == 0x46505853u && sw[4] >= XSTATE_BASIC && sw[4] <= sizeof x &&
+	    mem_peek(r->m->mem, at, x, sw[4])) {
+		memcpy(&present, x + XSTATE_LEGACY, 8);
+		len = sw[4];
 	}
-	memcpy(&mxcsr, x + 24, 4);
-	mxcsr = (mxcsr & 0xffff) | 0x1f80;
-	memcpy(f->fx + 24, &mxcsr, 4);
-	for (unsigned i = 0; i < 16; i++) {
-		uint8_t *v = mach_at(r->m, vec_offset(i));
-
-		memset(v, 0, 32);
-		if (present & 2)
-			memcpy(v, x + 160 + 16 * i, 16);
-		if (present & 4)
-			memcpy(v + 16, x + 576 + 16 * i, 16);
-	}
-	shadow_forget(r->m, vec_offset(0), 16 * 32);
+	xstate_load(&r->m->xlayout,
+		    &(struct mach_regs_at){ mach_at(r->m, MACH_OFF(YMM0)), &f->wide, f->fx }, x, len,
+		    present);
+	if (xstate_is_wide(&f->wide))
+		mach_go_wide(r->m);
+	shadow_forget_vectors(r->m);
 }
 
 static enum action return_from_handler(struct mach_run *r, struct run_thread *t)

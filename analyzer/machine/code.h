@@ -31,6 +31,9 @@ struct insn {
 /* False: the bytes are no instruction (or are cut off at n). */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t pc, struct insn *out);
 
+/* Names a register of 512 bits. */
+bool insn_is_wide(const struct insn *in);
+
 /* Guest instruction text for messages. */
 void insn_text(const struct insn *in, char *buf, size_t n);
 
@@ -82,18 +85,33 @@ struct native_insn {
 	bool reads_flags, writes_flags;
 	bool x87;
 	uint16_t gpr_read, gpr_written; /* bits by x86 number */
-	uint16_t vec_read, vec_written; /* what the shadow must forget */
+	uint32_t vec_read, vec_written; /* what the shadow must forget */
 	uint16_t mnemonic;
+	/* Of the memory operand only the elements that mask register `mask` names are
+	 * accessed (native_lanes.c). 0: all of it. */
+	uint8_t mask, lane_bytes, lanes;
+	bool broadcast; /* one element for all lanes: accessed when any of them is chosen */
+	bool packed;    /* the chosen elements lie side by side */
 	/* For the shadow: move_bytes are copied from src to dst (0: memory), and
 	 * behind them clear_bytes of dst become zero. 0: not a plain move. */
 	uint8_t move_bytes, clear_bytes;
+	bool clear_upper;
 	uint32_t move_dst, move_src;
+	uint32_t dst_upper, src_upper; /* from the 33rd byte on; 0: memory */
 	bool zeroes; /* x ^ x and the like: the result does not depend on x */
 };
 
 /* NULL: this host or this function cannot execute it. */
 struct native_insn *native_make(struct mach *m, const struct insn *in);
 void native_find_move(const struct insn *in, struct native_insn *n); /* native_moves.c */
+/* native_lanes.c: of an instruction with a mask, and what it accesses by it */
+void native_find_lanes(const struct insn *in, const ZydisDecodedOperand *memory,
+		       struct native_insn *n);
+bool native_load_lanes(struct mach *m, const struct native_insn *n, uint64_t pc, uint64_t at);
+bool native_store_lanes(struct mach *m, const struct native_insn *n, uint64_t pc, uint64_t at);
+bool native_may_store_lanes(struct mach *m, const struct native_insn *n, uint64_t at);
+/* The processor that runs this cannot execute it. */
+bool native_host_lacks(const struct insn *in);
 void native_init(struct mach *m);
 void native_free(struct mach *m);
 void native_flush(struct mach *m);
@@ -108,7 +126,12 @@ static inline uint32_t gpr_offset(unsigned x86_number)
 }
 static inline uint32_t vec_offset(unsigned number)
 {
-	return MACH_OFF(YMM0) + 32 * number;
+	return number < 16 ? MACH_OFF(YMM0) + 32 * number : MACH_WIDE(high) + 64 * (number - 16);
+}
+/* Its bits from 256 on. */
+static inline uint32_t vec_upper(unsigned number)
+{
+	return number < 16 ? MACH_WIDE(upper) + 32 * number : vec_offset(number) + 32;
 }
 
 /* ---- special.c ---- */
@@ -121,8 +144,9 @@ struct special_insn {
 	struct operand_address address;
 	uint64_t pc;
 	uint32_t reg;      /* frame offset of the register operand, or 0 */
-	uint32_t mask_reg; /* gathers and masked moves: vector register offset */
+	uint32_t mask_reg; /* gathers and masked moves: vector register offset, or mask's */
 	uint32_t index_reg;
+	uint32_t reg_upper, index_upper; /* gathers: of their bits from 256 on */
 	uint8_t size;      /* element or operand bytes */
 	uint8_t index_size, lanes, scale;
 	bool wide;         /* 256 bits, or a 64-bit operand */

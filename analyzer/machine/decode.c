@@ -175,6 +175,20 @@ bool insn_decode(const uint8_t *bytes, size_t n, uint64_t pc, struct insn *out)
 	return true;
 }
 
+bool insn_is_wide(const struct insn *in)
+{
+	for (int k = 0; k < in->i.operand_count; k++) {
+		const ZydisDecodedOperand *op = &in->op[k];
+		ZydisRegister reg = op->type == ZYDIS_OPERAND_TYPE_REGISTER ? op->reg.value :
+				    op->type == ZYDIS_OPERAND_TYPE_MEMORY ? op->mem.index :
+									    ZYDIS_REGISTER_NONE;
+
+		if (ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_ZMM)
+			return true;
+	}
+	return false;
+}
+
 void insn_text(const struct insn *in, char *buf, size_t n)
 {
 	ZydisFormatter formatter;

@@ -24,6 +24,7 @@
 #define CSCHED_MACHINE_ENGINE_H
 
 #include "analyzer/machine/memory.h"
+#include "analyzer/machine/xstate.h"
 #include "common/err.h"
 #include "common/vec.h"
 
@@ -34,19 +35,36 @@
 #define MACH_MAX_INSNS 64   /* per block */
 #define MACH_JUMPS 4096
 
+/*
+ * What AVX-512 adds to the vector registers that libVEX has room for: the upper
+ * halves of 0 to 15, all of 16 to 31, and the masks.
+ */
+struct mach_wide {
+	uint8_t upper[16][32];
+	uint8_t high[16][64];
+	uint64_t k[8];
+};
+
 /* Registers of a thread. */
 struct mach_cpu {
 	VexGuestAMD64State g;
+	struct mach_wide wide;
 	uint8_t fx[512] __attribute__((aligned(64))); /* FXSAVE layout; its XMM part is unused */
 	uint64_t insns; /* executed so far */
 };
 
 struct mach_frame {
 	VexGuestAMD64State g __attribute__((aligned(64)));
+	struct mach_wide wide __attribute__((aligned(64)));
 	uint8_t fx[512] __attribute__((aligned(64)));
 	uint8_t operand[4096] __attribute__((aligned(64))); /* of native instructions */
 	uint64_t flags; /* rflags around a native instruction */
 };
+
+#define MACH_WIDE(part) ((uint32_t)(offsetof(struct mach_frame, wide) + \
+				     offsetof(struct mach_wide, part)))
+/* All that can carry an expression and belongs to a thread. */
+#define MACH_REGS_SIZE offsetof(struct mach_frame, fx)
 
 /* Where temporaries and constants begin in the frame. */
 #define MACH_TEMPS 0x4000u
@@ -177,6 +195,10 @@ struct mach {
 	uint64_t native_insns;
 	bool in_lock;        /* inside a locked instruction ... */
 	bool lock_loaded;    /* ... that has read its operand already */
+	/* Some register has been used in 512 bits: native code handles all of each. Until
+	 * then the upper 256 bits of every one are zero, and nobody need look. */
+	bool wide;
+	struct mach_xlayout xlayout;
 	uint32_t mxcsr_masks; /* the guest's exception masks; the host runs masked */
 	/* position inside a block, for hooks */
 	const struct mach_block *now;
@@ -197,6 +219,9 @@ void mach_engine_free(struct mach *m);
 
 /* Runs the thread in the frame until something stops it. */
 enum mach_stop mach_engine_run(struct mach *m);
+
+/* A register is used in 512 bits from here on. */
+void mach_go_wide(struct mach *m);
 
 /* Thread switch. */
 void mach_cpu_init(struct mach_cpu *cpu);

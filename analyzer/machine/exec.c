@@ -39,6 +39,7 @@ err_t mach_engine_new(struct mach **out)
 	m->insn_limit = UINT64_MAX;
 	m->consts = MACH_CONSTS;
 	m->mxcsr_masks = HOST_MXCSR;
+	xstate_host(&m->xlayout);
 	lift_init();
 	native_init(m);
 	*out = m;
@@ -72,9 +73,17 @@ void mach_cpu_init(struct mach_cpu *cpu)
 	memcpy(cpu->fx + 24, &mxcsr, 4);
 }
 
+/* Blocks made before this look at 256 bits of a register: there will be none of them. */
+void mach_go_wide(struct mach *m)
+{
+	m->flush_wanted |= !m->wide;
+	m->wide = true;
+}
+
 void mach_cpu_load(struct mach *m, const struct mach_cpu *cpu)
 {
 	m->frame->g = cpu->g;
+	m->frame->wide = cpu->wide;
 	memcpy(m->frame->fx, cpu->fx, sizeof cpu->fx);
 	m->insns = cpu->insns;
 }
@@ -82,6 +91,7 @@ void mach_cpu_load(struct mach *m, const struct mach_cpu *cpu)
 void mach_cpu_store(struct mach *m, struct mach_cpu *cpu)
 {
 	cpu->g = m->frame->g;
+	cpu->wide = m->frame->wide;
 	memcpy(cpu->fx, m->frame->fx, sizeof cpu->fx);
 	cpu->insns = m->insns;
 }
@@ -163,7 +173,11 @@ static enum mach_stop describe_stop(struct mach *m, enum mach_stop stop, uint64_
 		char text[96];
 
 		insn_text(&in, text, sizeof text);
-		snprintf(m->why, sizeof m->why, "the machine does not know the instruction %s", text);
+		snprintf(m->why, sizeof m->why,
+			 native_host_lacks(&in) ?
+				 "this computer's processor does not have the instruction %s" :
+				 "the machine does not know the instruction %s",
+			 text);
 		return stop;
 	}
 	switch (in.i.mnemonic) {
@@ -231,6 +245,23 @@ bool mach_store(struct mach *m, uint64_t pc, uint64_t address, const void *buf, 
 
 /* ---- instructions the loop hands over ---- */
 
+static bool native_load(struct mach *m, const struct native_insn *n, uint64_t pc, uint64_t at)
+{
+	return n->mask ? native_load_lanes(m, n, pc, at) :
+			 mach_load(m, pc, at, m->frame->operand, n->size);
+}
+
+static bool native_may_store(struct mach *m, const struct native_insn *n, uint64_t at)
+{
+	return n->mask ? native_may_store_lanes(m, n, at) : mem_writable(m->mem, at, n->size);
+}
+
+static bool native_store(struct mach *m, const struct native_insn *n, uint64_t pc, uint64_t at)
+{
+	return n->mask ? native_store_lanes(m, n, pc, at) :
+			 mach_store(m, pc, at, m->frame->operand, n->size);
+}
+
 static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uint64_t pc)
 {
 	struct mach_frame *f = m->frame;
@@ -245,13 +276,11 @@ static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uin
 		}
 		if (m->slots)
 			shadow_operand_address(m, &n->address, pc);
-		if (n->reads && !mach_load(m, pc, at, f->operand, n->size))
+		if (n->reads && !native_load(m, n, pc, at))
 			return mach_access_fault(m, false);
 		/* Refuse before the instruction has changed a register. */
-		if (n->writes && !n->reads) {
-			if (!mem_writable(m->mem, at, n->size))
-				return mach_access_fault(m, true);
-		}
+		if (n->writes && !n->reads && !native_may_store(m, n, at))
+			return mach_access_fault(m, true);
 	}
 	if (m->slots)
 		shadow_native_before(m, n, pc);
@@ -273,7 +302,7 @@ static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uin
 	}
 	if (m->slots)
 		shadow_native_after(m, n);
-	if (n->writes && !mach_store(m, pc, at, f->operand, n->size))
+	if (n->writes && !native_store(m, n, pc, at))
 		return mach_access_fault(m, true);
 	return STOP_NONE;
 }

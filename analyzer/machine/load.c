@@ -301,29 +301,31 @@ static void load_thread(struct mach_run *r, struct run_thread *t,
 	path_cursor_init(&t->s.cursor, r->frags, info->path_stream, 0, 0);
 }
 
-static void load_xsave(struct mach_cpu *cpu, const uint8_t *x, uint32_t len)
+/* Traces of older recorders do not say: they have no more than AVX. */
+static void load_layout(struct mach_run *r)
 {
+	const char *text = trc_identity(r->t, "xsave");
+
+	if (!text || !xstate_parse(&r->m->xlayout, text))
+		xstate_plain(&r->m->xlayout);
+}
+
+/* A thread's vector registers, as the recorder found them. */
+static void load_xsave(struct mach_run *r, struct mach_cpu *cpu, const uint8_t *x, uint32_t len)
+{
+	uint8_t area[XSTATE_MAX];
 	uint64_t present;
-	uint32_t mxcsr;
 
-	if (len < 576)
+	if (len < XSTATE_BASIC)
 		return;
-	memcpy(&present, x + 512, 8);
-	if (present & 1) {
-		memcpy(cpu->fx, x, 24);
-		memcpy(cpu->fx + 32, x + 32, 128);
-	}
-	memcpy(&mxcsr, x + 24, 4);
-	mxcsr = (mxcsr & 0xffff) | 0x1f80;
-	memcpy(cpu->fx + 24, &mxcsr, 4);
-	for (unsigned i = 0; i < 16; i++) {
-		uint8_t *v = (uint8_t *)&cpu->g + MACH_OFF(YMM0) + 32 * i;
-
-		if (present & 2)
-			memcpy(v, x + 160 + 16 * i, 16);
-		if ((present & 4) && len >= 832)
-			memcpy(v + 16, x + 576 + 16 * i, 16);
-	}
+	len = len < sizeof area ? len : sizeof area;
+	memcpy(area, x, len);
+	memcpy(&present, area + XSTATE_LEGACY, 8);
+	xstate_load(&r->m->xlayout,
+		    &(struct mach_regs_at){ (uint8_t *)&cpu->g + MACH_OFF(YMM0), &cpu->wide, cpu->fx },
+		    area, len, present);
+	if (xstate_is_wide(&cpu->wide))
+		mach_go_wide(r->m);
 }
 
 void run_born(struct mach_run *r, struct run_thread *t)
@@ -331,14 +333,13 @@ void run_born(struct mach_run *r, struct run_thread *t)
 	const struct trc_start *s = t->start;
 	struct mach_cpu *cpu = &t->s.cpu;
 
-	(void)r;
 	mach_cpu_init(cpu);
 	memcpy(&cpu->g.guest_RAX, s->regs, 16 * 8);
 	cpu->g.guest_RIP = s->regs[TRC_RIP];
 	mach_set_rflags(&cpu->g, s->regs[TRC_RFLAGS]);
 	cpu->g.guest_FS_CONST = s->fs_base;
 	cpu->g.guest_GS_CONST = s->gs_base;
-	load_xsave(cpu, s->xsave, s->xsave_len);
+	load_xsave(r, cpu, s->xsave, s->xsave_len);
 	t->s.life = LIFE_RUNNING;
 	t->s.action = ACT_RUN;
 	t->s.clock_tsc = s->tsc;
@@ -362,6 +363,7 @@ err_t run_load(struct mach_run *r)
 			       "%s: the registers at the start of the run were not recorded",
 			       r->t->path);
 	r->m->event_pc = trc_identity_uint(r->t, "event_pc", 0);
+	load_layout(r);
 	r->current = NO_THREAD;
 	run_born(r, &r->threads[0]);
 	return NULL;

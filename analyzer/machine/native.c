@@ -5,69 +5,14 @@
  * registers the instruction names from the frame, executes it with its memory
  * operand replaced by the frame's operand buffer, and stores what it wrote.
  * Whole vector registers are loaded and stored, so partial writes keep what
- * they must keep. x87 and MMX instructions get their state by FXRSTOR/FXSAVE.
+ * they must keep (native_emit.c). x87 and MMX instructions get their state by FXRSTOR/FXSAVE.
  *
  * MXCSR is not switched here: the guest's stays loaded while the engine runs.
  */
-#include "analyzer/machine/code.h"
+#include "analyzer/machine/native.h"
 
-#include <cpuid.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#define STUB_SPACE (32u << 20)
-#define STUB_MAX 512u
-
-struct native_code {
-	uint8_t *base, *next;
-};
-
-/* ---- what this host can do ---- */
-
-enum cpuid_reg { R_EBX, R_ECX, R_EDX };
-
-static const struct {
-	ZydisISAExt ext;
-	uint8_t leaf;
-	uint8_t reg; /* enum cpuid_reg */
-	uint8_t bit;
-} needs[] = {
-	{ ZYDIS_ISA_EXT_SSE3, 1, R_ECX, 0 },      { ZYDIS_ISA_EXT_SSSE3, 1, R_ECX, 9 },
-	{ ZYDIS_ISA_EXT_SSE4, 1, R_ECX, 19 },     { ZYDIS_ISA_EXT_AES, 1, R_ECX, 25 },
-	{ ZYDIS_ISA_EXT_PCLMULQDQ, 1, R_ECX, 1 }, { ZYDIS_ISA_EXT_AVX, 1, R_ECX, 28 },
-	{ ZYDIS_ISA_EXT_F16C, 1, R_ECX, 29 },     { ZYDIS_ISA_EXT_FMA, 1, R_ECX, 12 },
-	{ ZYDIS_ISA_EXT_AVX2, 7, R_EBX, 5 },      { ZYDIS_ISA_EXT_SHA, 7, R_EBX, 29 },
-	{ ZYDIS_ISA_EXT_VAES, 7, R_ECX, 9 },      { ZYDIS_ISA_EXT_VPCLMULQDQ, 7, R_ECX, 10 },
-	{ ZYDIS_ISA_EXT_GFNI, 7, R_ECX, 8 },      { ZYDIS_ISA_EXT_ADOX_ADCX, 7, R_EBX, 19 },
-	{ ZYDIS_ISA_EXT_BMI1, 7, R_EBX, 3 },      { ZYDIS_ISA_EXT_BMI2, 7, R_EBX, 8 },
-};
-
-static bool host_bit(unsigned leaf, unsigned reg, unsigned bit)
-{
-	unsigned a, b, c, d;
-
-	if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d))
-		return false;
-	return ((reg == R_EBX ? b : reg == R_ECX ? c : d) >> bit) & 1;
-}
-
-static bool host_can(ZydisISAExt ext)
-{
-	for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++)
-		if (needs[i].ext == ext)
-			return host_bit(needs[i].leaf, needs[i].reg, needs[i].bit);
-	/* The rest is either part of x86-64 or refused by its operands (AVX-512). */
-	return true;
-}
-
-static bool host_has_avx(void)
-{
-	static int known = -1;
-
-	if (known < 0)
-		known = host_bit(1, R_ECX, 28);
-	return known;
-}
 
 /* ---- operands ---- */
 
@@ -115,14 +60,6 @@ uint64_t operand_compute(const struct mach *m, const struct operand_address *a)
 	return at + word_at(m, a->segment);
 }
 
-/* What an instruction touches, gathered from all its operands. */
-struct touched {
-	uint16_t gpr, gpr_read, gpr_written;
-	uint16_t vec, vec_read, vec_written;
-	bool x87, ok;
-	int memory; /* operand index, or -1 */
-};
-
 static void touch_register(struct touched *t, const ZydisDecodedOperand *op)
 {
 	ZydisRegister reg = op->reg.value;
@@ -146,15 +83,17 @@ static void touch_register(struct touched *t, const ZydisDecodedOperand *op)
 		break;
 	case ZYDIS_REGCLASS_XMM:
 	case ZYDIS_REGCLASS_YMM:
-		if (id > 15) {
-			t->ok = false;
-			break;
-		}
-		t->vec |= (uint16_t)(1u << id);
+	case ZYDIS_REGCLASS_ZMM:
+		t->vec |= 1u << id;
 		if (read)
-			t->vec_read |= (uint16_t)(1u << id);
+			t->vec_read |= 1u << id;
 		if (write)
-			t->vec_written |= (uint16_t)(1u << id);
+			t->vec_written |= 1u << id;
+		break;
+	case ZYDIS_REGCLASS_MASK:
+		t->k |= (uint8_t)(1u << id);
+		if (write)
+			t->k_written |= (uint8_t)(1u << id);
 		break;
 	case ZYDIS_REGCLASS_MMX:
 	case ZYDIS_REGCLASS_X87:
@@ -162,7 +101,7 @@ static void touch_register(struct touched *t, const ZydisDecodedOperand *op)
 		break;
 	case ZYDIS_REGCLASS_FLAGS:
 		break;
-	default: /* mask registers, 512 bits, segments, control registers */
+	default: /* segments, control registers, tiles */
 		if (reg == ZYDIS_REGISTER_X87CONTROL || reg == ZYDIS_REGISTER_X87STATUS ||
 		    reg == ZYDIS_REGISTER_X87TAG || reg == ZYDIS_REGISTER_MXCSR)
 			break;
@@ -201,6 +140,8 @@ static uint8_t alignment(const struct insn *in, unsigned size)
 	case ZYDIS_MNEMONIC_VMOVAPS:
 	case ZYDIS_MNEMONIC_VMOVAPD:
 	case ZYDIS_MNEMONIC_VMOVDQA:
+	case ZYDIS_MNEMONIC_VMOVDQA32:
+	case ZYDIS_MNEMONIC_VMOVDQA64:
 	case ZYDIS_MNEMONIC_VMOVNTDQ:
 	case ZYDIS_MNEMONIC_VMOVNTDQA:
 	case ZYDIS_MNEMONIC_VMOVNTPS:
@@ -218,205 +159,6 @@ static uint8_t alignment(const struct insn *in, unsigned size)
 	default:
 		return in->i.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && size == 16 ? 16 : 0;
 	}
-}
-
-/* ---- emitting machine code ---- */
-
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
-
-static const ZydisRegister low_regs[8] = {
-	ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RBX,
-	ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_RBP, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDI,
-};
-
-struct emitter {
-	uint8_t *p;
-	unsigned base;    /* holds the frame */
-	unsigned pointer; /* holds the operand buffer */
-	unsigned spare;   /* stands for rsp */
-};
-
-static void byte(struct emitter *e, unsigned b)
-{
-	*e->p++ = (uint8_t)b;
-}
-
-/* modrm for [base + disp32], register field reg */
-static void frame_operand(struct emitter *e, unsigned reg, uint32_t offset)
-{
-	byte(e, 0x80 | (reg & 7) << 3 | e->base);
-	memcpy(e->p, &offset, 4);
-	e->p += 4;
-}
-
-static void move_gpr(struct emitter *e, bool load, unsigned reg, uint32_t offset)
-{
-	byte(e, 0x48 | (reg >> 3) << 2);
-	byte(e, load ? 0x8b : 0x89);
-	frame_operand(e, reg, offset);
-}
-
-static void move_vec(struct emitter *e, bool load, unsigned reg)
-{
-	if (host_has_avx()) { /* vmovups ymm */
-		byte(e, 0xc5);
-		byte(e, (reg < 8 ? 0x80 : 0) | 0x78 | 0x04);
-	} else { /* movups xmm */
-		if (reg >= 8)
-			byte(e, 0x44);
-		byte(e, 0x0f);
-	}
-	byte(e, load ? 0x10 : 0x11);
-	frame_operand(e, reg, vec_offset(reg));
-}
-
-static void push_pop(struct emitter *e, bool push, unsigned reg)
-{
-	if (reg >= 8)
-		byte(e, 0x41);
-	byte(e, (push ? 0x50 : 0x58) | (reg & 7));
-}
-
-static unsigned pick(uint16_t *used)
-{
-	static const uint8_t order[] = { RDI, RSI, RAX, RCX, RDX, RBX, RBP };
-
-	for (size_t i = 0; i < sizeof order; i++)
-		if (!(*used >> order[i] & 1)) {
-			*used |= (uint16_t)(1u << order[i]);
-			return order[i];
-		}
-	return 8; /* no instruction names that many */
-}
-
-/* The guest's instruction with its memory operand and rsp replaced. */
-static bool emit_instruction(struct emitter *e, const struct insn *in, const struct touched *t)
-{
-	ZydisEncoderRequest req;
-	ZyanUSize length = ZYDIS_MAX_INSTRUCTION_LENGTH;
-
-	if (ZYAN_FAILED(ZydisEncoderDecodedInstructionToEncoderRequest(
-		    &in->i, in->op, in->i.operand_count_visible, &req)))
-		return false;
-	req.prefixes &= ~(ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS |
-			  ZYDIS_ATTRIB_HAS_SEGMENT_CS | ZYDIS_ATTRIB_HAS_SEGMENT_SS |
-			  ZYDIS_ATTRIB_HAS_SEGMENT_DS | ZYDIS_ATTRIB_HAS_SEGMENT_ES);
-	req.address_size_hint = ZYDIS_ADDRESS_SIZE_HINT_NONE;
-	for (int k = 0; k < req.operand_count; k++) {
-		ZydisEncoderOperand *op = &req.operands[k];
-
-		if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && k == t->memory) {
-			op->mem.base = low_regs[e->pointer];
-			op->mem.index = ZYDIS_REGISTER_NONE;
-			op->mem.scale = 0;
-			op->mem.displacement = 0;
-		} else if (op->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-			   reg_offset(op->reg.value) == gpr_offset(RSP)) {
-			op->reg.value = ZydisRegisterEncode(
-				ZydisRegisterGetClass(op->reg.value),
-				(ZyanU8)e->spare);
-		}
-	}
-	if (ZYAN_FAILED(ZydisEncoderEncodeInstruction(&req, e->p, &length)))
-		return false;
-	e->p += length;
-	return true;
-}
-
-static void fx_state(struct emitter *e, bool load)
-{
-	byte(e, 0x48);
-	byte(e, 0x0f);
-	byte(e, 0xae);
-	frame_operand(e, load ? 1 : 0, (uint32_t)offsetof(struct mach_frame, fx));
-}
-
-static void load_registers(struct emitter *e, const struct native_insn *n,
-			   const struct touched *t, uint16_t gpr)
-{
-	if (t->x87)
-		fx_state(e, true);
-	for (unsigned r = 0; r < 16; r++)
-		if (t->vec >> r & 1)
-			move_vec(e, true, r);
-	if (n->size) { /* lea operand(base), pointer */
-		byte(e, 0x48);
-		byte(e, 0x8d);
-		frame_operand(e, e->pointer, (uint32_t)offsetof(struct mach_frame, operand));
-	}
-	if (n->reads_flags) { /* push flags(base); popfq */
-		byte(e, 0xff);
-		frame_operand(e, 6, (uint32_t)offsetof(struct mach_frame, flags));
-		byte(e, 0x9d);
-	}
-	for (unsigned r = 0; r < 16; r++)
-		if (gpr >> r & 1)
-			move_gpr(e, true, r == RSP ? e->spare : r, gpr_offset(r));
-}
-
-static void store_registers(struct emitter *e, const struct native_insn *n,
-			    const struct touched *t)
-{
-	if (n->writes_flags) { /* pushfq; pop flags(base) */
-		byte(e, 0x9c);
-		byte(e, 0x8f);
-		frame_operand(e, 0, (uint32_t)offsetof(struct mach_frame, flags));
-	}
-	for (unsigned r = 0; r < 16; r++)
-		if (t->gpr_written >> r & 1)
-			move_gpr(e, false, r == RSP ? e->spare : r, gpr_offset(r));
-	for (unsigned r = 0; r < 16; r++)
-		if (t->vec_written >> r & 1)
-			move_vec(e, false, r);
-	if (t->x87) {
-		fx_state(e, false);
-		byte(e, 0xdb); /* fninit: the host expects a clean stack */
-		byte(e, 0xe3);
-	}
-	if (t->vec && host_has_avx()) { /* vzeroupper */
-		byte(e, 0xc5);
-		byte(e, 0xf8);
-		byte(e, 0x77);
-	}
-}
-
-static bool emit_stub(struct mach *m, const struct insn *in, const struct touched *t,
-		      struct native_insn *n)
-{
-	static const uint8_t preserved[] = { RBX, RBP, 12, 13, 14, 15 };
-	struct native_code *c = m->native;
-	uint16_t used = t->gpr | 1u << RSP;
-	struct emitter e = { .p = c->next };
-	size_t pushed = 0;
-
-	if (c->next + STUB_MAX > c->base + STUB_SPACE) {
-		m->flush_wanted = true; /* room again from the next block on */
-		return false;
-	}
-	e.base = pick(&used);
-	e.pointer = n->size ? pick(&used) : 0;
-	e.spare = t->gpr >> RSP & 1 ? pick(&used) : 0;
-	if (e.base > 7 || e.pointer > 7 || e.spare > 7)
-		return false;
-	n->stub = (void (*)(struct mach_frame *))(uintptr_t)e.p;
-	for (; pushed < sizeof preserved; pushed++)
-		if (used >> preserved[pushed] & 1)
-			push_pop(&e, true, preserved[pushed]);
-	if (e.base != RDI) { /* mov rdi, base */
-		byte(&e, 0x48);
-		byte(&e, 0x89);
-		byte(&e, 0xc0 | RDI << 3 | e.base);
-	}
-	load_registers(&e, n, t, t->gpr);
-	if (!emit_instruction(&e, in, t))
-		return false;
-	store_registers(&e, n, t);
-	while (pushed-- > 0)
-		if (used >> preserved[pushed] & 1)
-			push_pop(&e, false, preserved[pushed]);
-	byte(&e, 0xc3);
-	c->next = e.p;
-	return true;
 }
 
 /* ---- entry points ---- */
@@ -439,8 +181,10 @@ struct native_insn *native_make(struct mach *m, const struct insn *in)
 	struct touched t;
 
 	memset(n, 0, sizeof *n);
+	if (insn_is_wide(in))
+		mach_go_wide(m);
 	touch(in, &t);
-	if (!t.ok || !host_can(in->i.meta.isa_ext) || !m->native->base)
+	if (!t.ok || !host_can(&in->i) || !m->native->base)
 		return NULL;
 	if (t.memory >= 0) {
 		const ZydisDecodedOperand *op = &in->op[t.memory];
@@ -460,8 +204,14 @@ struct native_insn *native_make(struct mach *m, const struct insn *in)
 	n->vec_read = t.vec_read;
 	n->vec_written = t.vec_written;
 	n->mnemonic = (uint16_t)in->i.mnemonic;
+	native_find_lanes(in, &in->op[t.memory < 0 ? 0 : t.memory], n);
 	native_find_move(in, n);
-	return emit_stub(m, in, &t, n) ? n : NULL;
+	return native_emit(m, in, &t, n) ? n : NULL;
+}
+
+bool native_host_lacks(const struct insn *in)
+{
+	return in->class == INSN_NATIVE && !host_can(&in->i);
 }
 
 void native_init(struct mach *m)

@@ -25,7 +25,10 @@ static const struct {
 	{ ZYDIS_MNEMONIC_VMOVAPS, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVAPD, MOVE_WHOLE, 16 },
 	{ ZYDIS_MNEMONIC_VMOVUPS, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVUPD, MOVE_WHOLE, 16 },
 	{ ZYDIS_MNEMONIC_VMOVDQA, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVDQU, MOVE_WHOLE, 16 },
-	{ ZYDIS_MNEMONIC_VLDDQU, MOVE_WHOLE, 16 },
+	{ ZYDIS_MNEMONIC_VLDDQU, MOVE_WHOLE, 16 },  { ZYDIS_MNEMONIC_VMOVNTDQ, MOVE_WHOLE, 16 },
+	{ ZYDIS_MNEMONIC_VMOVDQA32, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVDQA64, MOVE_WHOLE, 16 },
+	{ ZYDIS_MNEMONIC_VMOVDQU8, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVDQU16, MOVE_WHOLE, 16 },
+	{ ZYDIS_MNEMONIC_VMOVDQU32, MOVE_WHOLE, 16 }, { ZYDIS_MNEMONIC_VMOVDQU64, MOVE_WHOLE, 16 },
 	{ ZYDIS_MNEMONIC_MOVQ, MOVE_LOW, 8 },       { ZYDIS_MNEMONIC_VMOVQ, MOVE_LOW, 8 },
 	{ ZYDIS_MNEMONIC_MOVD, MOVE_LOW, 4 },       { ZYDIS_MNEMONIC_VMOVD, MOVE_LOW, 4 },
 	{ ZYDIS_MNEMONIC_MOVSD, MOVE_LOW, 8 },      { ZYDIS_MNEMONIC_VMOVSD, MOVE_LOW, 8 },
@@ -41,11 +44,11 @@ static bool is_memory(const ZydisDecodedOperand *op)
 	return op->type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/* Frame offset of a register operand, 0 for memory; false: neither. */
-static bool place(const ZydisDecodedOperand *op, uint32_t *out, bool *general)
+/* Frame offset of a register operand, 0 for memory; upper: that of its bits from 256 on. False: neither. */
+static bool place(const ZydisDecodedOperand *op, uint32_t *out, uint32_t *upper, bool *general)
 {
 	*general = false;
-	*out = 0;
+	*out = *upper = 0;
 	if (is_memory(op))
 		return true;
 	if (op->type != ZYDIS_OPERAND_TYPE_REGISTER)
@@ -53,7 +56,9 @@ static bool place(const ZydisDecodedOperand *op, uint32_t *out, bool *general)
 	switch (ZydisRegisterGetClass(op->reg.value)) {
 	case ZYDIS_REGCLASS_XMM:
 	case ZYDIS_REGCLASS_YMM:
-		*out = vec_offset((unsigned)ZydisRegisterGetId(op->reg.value) & 15);
+	case ZYDIS_REGCLASS_ZMM:
+		*out = vec_offset((unsigned)ZydisRegisterGetId(op->reg.value));
+		*upper = vec_upper((unsigned)ZydisRegisterGetId(op->reg.value));
 		return true;
 	default:
 		*out = reg_offset(op->reg.value);
@@ -84,7 +89,7 @@ static void set_shape(const struct insn *in, struct native_insn *n, unsigned kin
 	switch (kind) {
 	case MOVE_WHOLE:
 		n->move_bytes = (uint8_t)(in->op[0].size / 8);
-		if (vex && n->move_dst)
+		if (vex && n->move_dst && n->move_bytes < 32)
 			n->clear_bytes = (uint8_t)(32 - n->move_bytes);
 		break;
 	case MOVE_LOW:
@@ -111,11 +116,8 @@ static void set_shape(const struct insn *in, struct native_insn *n, unsigned kin
 	}
 }
 
-static bool same_register(const struct insn *in)
+static bool same_register(const ZydisDecodedOperand *a, const ZydisDecodedOperand *b)
 {
-	const ZydisDecodedOperand *a = &in->op[in->i.operand_count_visible - 2];
-	const ZydisDecodedOperand *b = &in->op[in->i.operand_count_visible - 1];
-
 	return a->type == ZYDIS_OPERAND_TYPE_REGISTER && b->type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       a->reg.value == b->reg.value;
 }
@@ -127,6 +129,8 @@ static bool clears(ZydisMnemonic mnemonic)
 	case ZYDIS_MNEMONIC_XORPS:
 	case ZYDIS_MNEMONIC_XORPD:
 	case ZYDIS_MNEMONIC_VPXOR:
+	case ZYDIS_MNEMONIC_VPXORD:
+	case ZYDIS_MNEMONIC_VPXORQ:
 	case ZYDIS_MNEMONIC_VXORPS:
 	case ZYDIS_MNEMONIC_VXORPD:
 		return true;
@@ -135,23 +139,42 @@ static bool clears(ZydisMnemonic mnemonic)
 	}
 }
 
+/* Operands that are named in the source; the mask every EVEX instruction has is none when it is
+ * k0, and with another one nothing is a plain move. */
+static unsigned operands(const struct insn *in, const ZydisDecodedOperand **out)
+{
+	unsigned n = 0;
+
+	for (int k = 0; k < in->i.operand_count_visible; k++) {
+		if (in->op[k].encoding != ZYDIS_OPERAND_ENCODING_MASK)
+			out[n++] = &in->op[k];
+		else if (in->op[k].reg.value != ZYDIS_REGISTER_K0)
+			return 0;
+	}
+	return n;
+}
+
 void native_find_move(const struct insn *in, struct native_insn *n)
 {
+	const ZydisDecodedOperand *op[ZYDIS_MAX_OPERAND_COUNT];
+	unsigned nop = operands(in, op);
 	bool dst_general, src_general;
 
-	if (in->i.operand_count_visible < 2)
+	if (nop < 2)
 		return;
-	n->zeroes = clears(in->i.mnemonic) && same_register(in);
+	n->zeroes = clears(in->i.mnemonic) && same_register(op[nop - 2], op[nop - 1]);
 	for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
 		bool three = moves[i].kind >= MOVE_INSERT;
 
 		if (moves[i].mnemonic != in->i.mnemonic)
 			continue;
-		if (in->i.operand_count_visible != (three ? 3 : 2) || n->x87 ||
-		    !place(&in->op[0], &n->move_dst, &dst_general) ||
-		    !place(&in->op[1], &n->move_src, &src_general))
+		if (nop != (three ? 3 : 2) || n->x87 ||
+		    !place(op[0], &n->move_dst, &n->dst_upper, &dst_general) ||
+		    !place(op[1], &n->move_src, &n->src_upper, &src_general))
 			return;
 		set_shape(in, n, moves[i].kind, moves[i].bytes, dst_general, src_general);
+		n->clear_upper = n->dst_upper && n->move_bytes <= 32 &&
+				 in->i.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 		return;
 	}
 }

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #define SLOT_BYTES ((size_t)MACH_FRAME_SIZE / 8 * sizeof(uint32_t))
-#define STATE_SLOTS (MACH_STATE_SIZE / 8)
+#define STATE_SLOTS (MACH_REGS_SIZE / 8)
 
 /*
  * Deeper expressions are made concrete. A loop that mixes a value with itself
@@ -230,7 +230,7 @@ expr_id shadow_expr(struct mach *m, uint32_t offset, unsigned bits)
 
 	if (!e || too_deep(m, offset, e))
 		return EXPR_NONE;
-	if (offset < MACH_STATE_SIZE && offset % 8)
+	if (offset < MACH_REGS_SIZE && offset % 8)
 		e = expr_extract(s->pool, e, offset % 8 * 8, 64 - offset % 8 * 8);
 	return bits == 1 ? shadow_as_bool(m, e) : as_bits(s, e, bits);
 }
@@ -293,6 +293,12 @@ void shadow_forget(struct mach *m, uint32_t offset, unsigned size)
 {
 	if (m->slots)
 		memset(&m->slots[offset / 8], 0, (size + 7) / 8 * sizeof *m->slots);
+}
+
+void shadow_forget_vectors(struct mach *m)
+{
+	shadow_forget(m, MACH_OFF(YMM0), 16 * 32);
+	shadow_forget(m, MACH_WIDE(upper), sizeof(struct mach_wide));
 }
 
 /* ---- memory ---- */

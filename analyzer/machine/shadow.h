@@ -42,6 +42,7 @@ void shadow_cpu_load(struct shadow *s, const struct shadow_cpu *c);
 
 /* Bytes of the frame or of memory became concrete. */
 void shadow_forget(struct mach *m, uint32_t offset, unsigned size);
+void shadow_forget_vectors(struct mach *m); /* all vector registers */
 void shadow_forget_memory(struct mach *m, uint64_t address, uint64_t size);
 
 /* A listener gave a read a new symbol. */

@@ -76,7 +76,7 @@ struct shadow {
 	expr_id stage[SHADOW_STAGE];
 	size_t staged;  /* bytes on the stage; 0: nothing */
 	uint64_t stage_value[SHADOW_STAGE];
-	expr_id move[4]; /* of a native move, between before and after */
+	expr_id move[8]; /* of a native move, between before and after */
 	VEC(uint16_t) depth; /* of expressions, by id; 0: not computed yet */
 	unsigned deep;       /* expressions that became too deep since the last new symbol */
 };

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-enum shape { SHAPE_NONE, SHAPE_MEM, SHAPE_REG, SHAPE_GATHER, SHAPE_MASK, SHAPE_MASK_DQU };
+enum shape {
+	SHAPE_NONE, SHAPE_MEM, SHAPE_REG, SHAPE_GATHER, SHAPE_SCATTER, SHAPE_MASK, SHAPE_MASK_DQU,
+};
 
 static const struct special_row {
 	uint16_t mnemonic;
@@ -43,6 +45,14 @@ static const struct special_row {
 	{ ZYDIS_MNEMONIC_VGATHERDPD, special_gather, SHAPE_GATHER, 0, 8, 4 },
 	{ ZYDIS_MNEMONIC_VGATHERQPS, special_gather, SHAPE_GATHER, 0, 4, 8 },
 	{ ZYDIS_MNEMONIC_VGATHERQPD, special_gather, SHAPE_GATHER, 0, 8, 8 },
+	{ ZYDIS_MNEMONIC_VPSCATTERDD, special_scatter, SHAPE_SCATTER, 0, 4, 4 },
+	{ ZYDIS_MNEMONIC_VPSCATTERDQ, special_scatter, SHAPE_SCATTER, 0, 8, 4 },
+	{ ZYDIS_MNEMONIC_VPSCATTERQD, special_scatter, SHAPE_SCATTER, 0, 4, 8 },
+	{ ZYDIS_MNEMONIC_VPSCATTERQQ, special_scatter, SHAPE_SCATTER, 0, 8, 8 },
+	{ ZYDIS_MNEMONIC_VSCATTERDPS, special_scatter, SHAPE_SCATTER, 0, 4, 4 },
+	{ ZYDIS_MNEMONIC_VSCATTERDPD, special_scatter, SHAPE_SCATTER, 0, 8, 4 },
+	{ ZYDIS_MNEMONIC_VSCATTERQPS, special_scatter, SHAPE_SCATTER, 0, 4, 8 },
+	{ ZYDIS_MNEMONIC_VSCATTERQPD, special_scatter, SHAPE_SCATTER, 0, 8, 8 },
 	{ ZYDIS_MNEMONIC_VMASKMOVPS, special_mask_move, SHAPE_MASK, 0, 4, 0 },
 	{ ZYDIS_MNEMONIC_VMASKMOVPD, special_mask_move, SHAPE_MASK, 0, 8, 0 },
 	{ ZYDIS_MNEMONIC_VPMASKMOVD, special_mask_move, SHAPE_MASK, 0, 4, 0 },
@@ -73,28 +83,48 @@ bool special_known(ZydisMnemonic mnemonic, const ZydisDecodedInstruction *i)
 	return is_rep(i) || row_of(mnemonic) != NULL;
 }
 
-static uint32_t vector_of(const ZydisDecodedOperand *op)
+static unsigned number_of(ZydisRegister reg)
 {
-	return vec_offset((unsigned)ZydisRegisterGetId(op->reg.value) & 15);
+	return (unsigned)ZydisRegisterGetId(reg);
 }
 
-static bool shape_gather(const struct insn *in, struct special_insn *s)
+static uint32_t vector_of(const ZydisDecodedOperand *op)
 {
-	ZydisDecodedOperand mem = in->op[1];
-	unsigned bytes = in->op[0].size / 8;
+	return vec_offset(number_of(op->reg.value));
+}
+
+/* A vector of data, one of indices, and a mask: in a vector (AVX2) or a mask register. */
+static bool shape_indexed(const struct insn *in, struct special_insn *s,
+			  const ZydisDecodedOperand *data, const ZydisDecodedOperand *mask,
+			  ZydisDecodedOperand mem)
+{
+	unsigned bytes = data->size / 8;
 	unsigned index_bytes =
 		ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, mem.mem.index) / 8;
 
-	if (in->i.encoding != ZYDIS_INSTRUCTION_ENCODING_VEX)
-		return false;
-	s->reg = vector_of(&in->op[0]);
-	s->mask_reg = vector_of(&in->op[2]);
-	s->index_reg = vec_offset((unsigned)ZydisRegisterGetId(mem.mem.index) & 15);
+	s->reg = vector_of(data);
+	s->reg_upper = vec_upper(number_of(data->reg.value));
+	if (ZydisRegisterGetClass(mask->reg.value) == ZYDIS_REGCLASS_MASK) {
+		s->how = LANES_BY_BIT;
+		s->mask_reg = MACH_WIDE(k) + 8 * number_of(mask->reg.value);
+	} else {
+		s->how = LANES_BY_SIGN;
+		s->mask_reg = vector_of(mask);
+	}
+	s->index_reg = vec_offset(number_of(mem.mem.index));
+	s->index_upper = vec_upper(number_of(mem.mem.index));
 	s->scale = mem.mem.scale;
 	s->lanes = (uint8_t)(bytes / s->size < index_bytes / s->index_size ?
 				     bytes / s->size : index_bytes / s->index_size);
 	mem.mem.index = ZYDIS_REGISTER_NONE;
 	return operand_address(in, &mem, &s->address);
+}
+
+static bool shape_gather(const struct insn *in, struct special_insn *s)
+{
+	bool evex = in->i.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+
+	return shape_indexed(in, s, &in->op[0], &in->op[evex ? 1 : 2], in->op[evex ? 2 : 1]);
 }
 
 static bool shape_mask(const struct insn *in, struct special_insn *s)
@@ -138,6 +168,8 @@ static bool shape(const struct insn *in, enum shape shape, struct special_insn *
 		return s->reg != 0;
 	case SHAPE_GATHER:
 		return shape_gather(in, s);
+	case SHAPE_SCATTER:
+		return shape_indexed(in, s, &in->op[2], &in->op[1], in->op[0]);
 	case SHAPE_MASK:
 		return shape_mask(in, s);
 	case SHAPE_MASK_DQU:
@@ -191,6 +223,8 @@ struct special_insn *special_make(struct mach *m, const struct insn *in)
 	struct special_insn *s = mach_arena(m, sizeof *s);
 	const struct special_row *row;
 
+	if (insn_is_wide(in))
+		mach_go_wide(m);
 	memset(s, 0, sizeof *s);
 	s->pc = in->pc;
 	s->mnemonic = (uint16_t)in->i.mnemonic;

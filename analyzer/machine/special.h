@@ -10,6 +10,7 @@
 /* how, of special_strings.c and special_lanes.c */
 enum { STR_MOVS, STR_STOS, STR_LODS, STR_CMPS, STR_SCAS };
 enum { MASK_LOAD, MASK_STORE };
+enum { LANES_BY_SIGN, LANES_BY_BIT }; /* gathers: where the mask is */
 
 /* special_strings.c: with a rep prefix */
 special_fn special_movs, special_stos, special_lods, special_compare;
@@ -17,7 +18,7 @@ special_fn special_movs, special_stos, special_lods, special_compare;
 special_fn special_ldmxcsr, special_stmxcsr, special_fxsave, special_fxrstor;
 special_fn special_xsave, special_xrstor, special_vzero, special_segment_base;
 /* special_lanes.c: gathers and masked moves */
-special_fn special_gather, special_mask_move;
+special_fn special_gather, special_scatter, special_mask_move;
 
 static inline uint64_t *special_reg(struct mach *m, uint32_t offset)
 {

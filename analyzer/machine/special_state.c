@@ -8,12 +8,6 @@
 #include <string.h>
 
 #define MXCSR_MASKS 0x1f80u
-#define XSAVE_LEGACY 512u
-#define XSAVE_AVX 576u
-#define X_X87 1u
-#define X_SSE 2u
-#define X_AVX 4u
-
 #define RAX_ (*special_reg(m, MACH_OFF(RAX)))
 
 static enum mach_stop refuse(struct mach *m, const char *why)
@@ -56,30 +50,30 @@ enum mach_stop special_stmxcsr(struct mach *m, const struct special_insn *s)
 	return STOP_NONE;
 }
 
-static void put_legacy(struct mach *m, uint8_t *area, unsigned parts)
+static void put_legacy(struct mach *m, uint8_t *area, uint64_t parts)
 {
 	uint32_t mxcsr = guest_mxcsr(m), mask;
 	uint8_t host[512] __attribute__((aligned(16)));
 
-	if (parts & X_X87) {
+	if (parts & X_BIT(X_X87)) {
 		memcpy(area, m->frame->fx, 24);
 		memcpy(area + 32, m->frame->fx + 32, 128);
 	}
-	if (parts & (X_SSE | X_AVX)) {
+	if (parts & (X_BIT(X_SSE) | X_BIT(X_AVX))) {
 		__asm__ volatile("fxsave64 %0" : "=m"(host));
 		memcpy(&mask, host + 28, 4);
 		memcpy(area + 24, &mxcsr, 4);
 		memcpy(area + 28, &mask, 4);
 	}
-	if (parts & X_SSE)
+	if (parts & X_BIT(X_SSE))
 		for (unsigned i = 0; i < 16; i++)
 			memcpy(area + 160 + 16 * i, mach_at(m, vec_offset(i)), 16);
 }
 
-static void get_legacy(struct mach *m, const uint8_t *area, unsigned parts, unsigned present)
+static void get_legacy(struct mach *m, const uint8_t *area, uint64_t parts, uint64_t present)
 {
-	if (parts & X_X87) {
-		if (present & X_X87) {
+	if (parts & X_BIT(X_X87)) {
+		if (present & X_BIT(X_X87)) {
 			memcpy(m->frame->fx, area, 24);
 			memcpy(m->frame->fx + 32, area + 32, 128);
 		} else {
@@ -89,9 +83,9 @@ static void get_legacy(struct mach *m, const uint8_t *area, unsigned parts, unsi
 			memcpy(m->frame->fx, control, 2);
 		}
 	}
-	if (parts & X_SSE)
+	if (parts & X_BIT(X_SSE))
 		for (unsigned i = 0; i < 16; i++) {
-			if (present & X_SSE)
+			if (present & X_BIT(X_SSE))
 				memcpy(mach_at(m, vec_offset(i)), area + 160 + 16 * i, 16);
 			else
 				memset(mach_at(m, vec_offset(i)), 0, 16);
@@ -105,7 +99,7 @@ enum mach_stop special_fxsave(struct mach *m, const struct special_insn *s)
 
 	if (!mach_load(m, s->pc, at, area, sizeof area))
 		return mach_access_fault(m, false);
-	put_legacy(m, area, X_X87 | X_SSE);
+	put_legacy(m, area, X_BIT(X_X87) | X_BIT(X_SSE));
 	if (m->slots)
 		shadow_stage_concretize(m, s->pc, "saved state");
 	if (!mach_store(m, s->pc, at, area, sizeof area))
@@ -120,91 +114,124 @@ enum mach_stop special_fxrstor(struct mach *m, const struct special_insn *s)
 
 	if (!mach_load(m, s->pc, operand_compute(m, &s->address), area, sizeof area))
 		return mach_access_fault(m, false);
-	get_legacy(m, area, X_X87 | X_SSE, X_X87 | X_SSE);
+	get_legacy(m, area, X_BIT(X_X87) | X_BIT(X_SSE), X_BIT(X_X87) | X_BIT(X_SSE));
 	memcpy(&mxcsr, area + 24, 4);
 	return set_mxcsr(m, mxcsr);
 }
 
+static void *ymm0(const struct mach *m)
+{
+	return mach_at(m, MACH_OFF(YMM0));
+}
+
 /* Which components the processor calls in use: those that are not in their initial state. */
-static unsigned in_use(const struct mach *m)
+static uint64_t in_use(const struct mach *m)
 {
 	static const uint8_t zero[16];
-	unsigned parts = 0;
+	uint64_t parts = 0;
 
-	for (unsigned i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < 16; i++)
 		if (memcmp(mach_at(m, vec_offset(i)), zero, 16))
-			parts |= X_SSE;
-		if (memcmp(mach_at(m, vec_offset(i) + 16), zero, 16))
-			parts |= X_AVX;
-	}
+			parts |= X_BIT(X_SSE);
+	for (unsigned i = X_AVX; i < X_PARTS; i++)
+		if (xstate_size(i) && xstate_used(i, ymm0(m), &m->frame->wide))
+			parts |= X_BIT(i);
 	for (unsigned i = 2; i < 160; i++)
 		if (m->frame->fx[i] && (i < 24 || i >= 32))
-			parts |= X_X87;
+			parts |= X_BIT(X_X87);
 	return parts;
+}
+
+/* Each component is stored by itself: what lies between and what is not in use stays as it is. */
+static bool store_parts(struct mach *m, const struct special_insn *s, uint64_t at, uint64_t parts,
+			uint64_t compact)
+{
+	uint8_t area[1024];
+
+	for (unsigned i = X_AVX; i < X_PARTS; i++) {
+		uint32_t offset = parts >> i & 1 ? xstate_offset(&m->xlayout, i, compact) : 0;
+
+		if (!offset)
+			continue;
+		xstate_copy(i, true, area, ymm0(m), &m->frame->wide);
+		if (!mach_store(m, s->pc, at + offset, area, xstate_size(i)))
+			return false;
+	}
+	return true;
 }
 
 enum mach_stop special_xsave(struct mach *m, const struct special_insn *s)
 {
 	uint64_t at = operand_compute(m, &s->address);
-	unsigned parts = (unsigned)RAX_ & 7, write = parts;
-	uint8_t area[XSAVE_AVX + 256];
-	uint64_t header[8];
+	uint64_t asked = (uint32_t)RAX_ & m->xlayout.xcr0, parts = asked & X_KNOWN, write = parts;
+	uint8_t area[XSTATE_BASIC];
+	uint64_t header[8], compact = 0;
 
 	if (at % 64) {
 		m->fault = (struct mach_fault){ SIGSEGV, SI_KERNEL, 0 };
 		return STOP_FAULT;
 	}
-	if (!mach_load(m, s->pc, at, area, parts & X_AVX ? sizeof area : XSAVE_AVX))
+	if (!mach_load(m, s->pc, at, area, sizeof area))
 		return mach_access_fault(m, false);
-	memcpy(header, area + XSAVE_LEGACY, sizeof header);
+	memcpy(header, area + XSTATE_LEGACY, sizeof header);
 	if (s->how) { /* xsavec */
-		write = parts & (in_use(m) | (guest_mxcsr(m) != MXCSR_MASKS ? X_SSE : 0));
+		compact = 1ull << 63 | asked;
+		write = parts & (in_use(m) | (guest_mxcsr(m) != MXCSR_MASKS ? X_BIT(X_SSE) : 0));
 		memset(header, 0, sizeof header);
 		header[0] = write;
-		header[1] = 1ull << 63 | parts;
+		header[1] = compact;
 	} else {
-		header[0] = (header[0] & ~(uint64_t)parts) | (parts & in_use(m));
+		header[0] = (header[0] & ~asked) | (parts & in_use(m));
 	}
 	put_legacy(m, area, write);
 	if (m->slots)
 		shadow_stage_concretize(m, s->pc, "saved state");
-	memcpy(area + XSAVE_LEGACY, header, sizeof header);
-	if (write & X_AVX)
-		for (unsigned i = 0; i < 16; i++)
-			memcpy(area + XSAVE_AVX + 16 * i, mach_at(m, vec_offset(i) + 16), 16);
-	if (!mach_store(m, s->pc, at, area, write & X_AVX ? sizeof area : XSAVE_AVX))
+	memcpy(area + XSTATE_LEGACY, header, sizeof header);
+	if (!mach_store(m, s->pc, at, area, sizeof area) || !store_parts(m, s, at, write, compact))
 		return mach_access_fault(m, true);
 	return STOP_NONE;
+}
+
+static bool load_parts(struct mach *m, const struct special_insn *s, uint64_t at, uint64_t parts,
+		       uint64_t present, uint64_t compact)
+{
+	uint8_t area[1024];
+
+	for (unsigned i = X_AVX; i < X_PARTS; i++) {
+		uint32_t offset = xstate_offset(&m->xlayout, i, compact);
+
+		if (!(parts >> i & 1) || !xstate_size(i))
+			continue;
+		memset(area, 0, sizeof area);
+		if (present >> i & 1 && offset &&
+		    !mach_load(m, s->pc, at + offset, area, xstate_size(i)))
+			return false;
+		xstate_copy(i, false, area, ymm0(m), &m->frame->wide);
+	}
+	if (xstate_is_wide(&m->frame->wide))
+		mach_go_wide(m);
+	return true;
 }
 
 enum mach_stop special_xrstor(struct mach *m, const struct special_insn *s)
 {
 	uint64_t at = operand_compute(m, &s->address);
-	unsigned parts = (unsigned)RAX_ & 7, present;
-	uint8_t area[XSAVE_AVX + 256];
-	uint64_t bv, compact;
+	uint64_t parts = (uint32_t)RAX_ & m->xlayout.xcr0 & X_KNOWN, bv, compact;
+	uint8_t area[XSTATE_BASIC];
 	uint32_t mxcsr = MXCSR_MASKS;
 
-	memset(area, 0, sizeof area);
-	if (!mach_load(m, s->pc, at, area, XSAVE_AVX))
+	if (!mach_load(m, s->pc, at, area, sizeof area))
 		return mach_access_fault(m, false);
-	memcpy(&bv, area + XSAVE_LEGACY, 8);
-	memcpy(&compact, area + XSAVE_LEGACY + 8, 8);
-	present = (unsigned)bv & 7;
-	if ((parts & present & X_AVX) && !mach_load(m, s->pc, at + XSAVE_AVX, area + XSAVE_AVX, 256))
+	memcpy(&bv, area + XSTATE_LEGACY, 8);
+	memcpy(&compact, area + XSTATE_LEGACY + 8, 8);
+	compact = compact >> 63 ? compact : 0;
+	if (!load_parts(m, s, at, parts, bv, compact))
 		return mach_access_fault(m, false);
-	get_legacy(m, area, parts, present);
-	if (parts & X_AVX)
-		for (unsigned i = 0; i < 16; i++) {
-			if (present & X_AVX)
-				memcpy(mach_at(m, vec_offset(i) + 16), area + XSAVE_AVX + 16 * i, 16);
-			else
-				memset(mach_at(m, vec_offset(i) + 16), 0, 16);
-		}
-	if (!(parts & (X_SSE | X_AVX)))
+	get_legacy(m, area, parts, bv);
+	if (!(parts & (X_BIT(X_SSE) | X_BIT(X_AVX))))
 		return STOP_NONE;
 	/* The compacted form has no mxcsr without the SSE component: it is reset. */
-	if (!(compact >> 63) || (present & X_SSE))
+	if (!compact || (bv & X_BIT(X_SSE)))
 		memcpy(&mxcsr, area + 24, 4);
 	return set_mxcsr(m, mxcsr);
 }
@@ -215,8 +242,11 @@ enum mach_stop special_vzero(struct mach *m, const struct special_insn *s)
 		unsigned keep = s->how ? 0 : 16;
 
 		memset(mach_at(m, vec_offset(i) + keep), 0, 32 - keep);
-		if (m->shadow)
+		memset(mach_at(m, vec_upper(i)), 0, 32);
+		if (m->shadow) {
 			shadow_forget(m, vec_offset(i) + keep, 32 - keep);
+			shadow_forget(m, vec_upper(i), 32);
+		}
 	}
 	return STOP_NONE;
 }

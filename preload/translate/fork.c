@@ -61,7 +61,7 @@ void tr_forked(struct tr_ctx *c)
 	c->thread = t;
 	t->translator = c;
 	tr_path_open(c);
-	rec_kv_num("event_pc", tr_machine.event_pc);
+	tr_record_machine();
 	tr_snapshot(TRC_STREAM_MEMORY);
 	tr_record_start(c);
 	tr_note_generation(c, c->pc);

@@ -92,6 +92,28 @@ const char *tr_why_not(void)
 	return why_not;
 }
 
+/* Where the recorded state has what: "XCR0 COMPONENT:OFFSET ...". */
+void tr_record_machine(void)
+{
+	TEXT(layout, 200);
+	uint32_t a, b, c, d;
+
+	rec_kv_num("event_pc", tr_machine.event_pc);
+	if (!tr_machine.xcr0)
+		return;
+	text_hex(&layout, tr_machine.xcr0);
+	for (unsigned i = 2; i < 16; i++) {
+		if (!(tr_machine.xcr0 >> i & 1))
+			continue;
+		__cpuid_count(13, i, a, b, c, d);
+		text_str(&layout, " ");
+		text_num(&layout, i);
+		text_str(&layout, ":");
+		text_num(&layout, b);
+	}
+	rec_kv("xsave", layout.s, layout.n);
+}
+
 bool tr_available(void)
 {
 	static int known; /* 0 not asked, 1 yes, 2 no */
@@ -167,7 +189,7 @@ void tr_takeover(void)
 	raw(SYS_arch_prctl, ARCH_GET_GS, &c->native_gs);
 	t->translator = c;
 	tr_path_open(c);
-	rec_kv_num("event_pc", tr_machine.event_pc);
+	tr_record_machine();
 	tr_ctx_attach(c);
 	tr_signals_init(c);
 	if (tr_machine.avx)

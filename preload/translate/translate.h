@@ -443,6 +443,7 @@ void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si) __attribute__((nore
 struct tr_ctx *tr_ctx_new(struct shim_thread *t);
 void tr_ctx_attach(struct tr_ctx *c);
 struct tr_ctx *tr_self(void);
+void tr_record_machine(void); /* kv records: what the analyzer must know of it */
 void tr_record_start(struct tr_ctx *c);
 uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard layout */
 

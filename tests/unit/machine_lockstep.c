@@ -22,8 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define XSTATE_MAX 8192
-
 struct lockstep {
 	pid_t pid;
 	struct user_regs_struct regs;
@@ -209,9 +207,26 @@ static void compare_registers(struct lockstep *l)
 	}
 }
 
+/* What AVX-512 adds. */
+static void compare_wide(struct lockstep *l, const uint8_t *x, uint64_t present)
+{
+	static const uint8_t zero[1024];
+	uint8_t mine[1024];
+
+	for (unsigned part = X_MASKS; part < X_PARTS; part++) {
+		uint32_t offset = l->m->xlayout.offset[part];
+		const uint8_t *hw = present >> part & 1 && offset ? x + offset : zero;
+
+		xstate_copy(part, true, mine, mach_at(l->m, MACH_OFF(YMM0)), &l->m->frame->wide);
+		for (unsigned i = 0; i < xstate_size(part); i += 8)
+			if (memcmp(mine + i, hw + i, 8))
+				differs(l, part == X_MASKS ? "mask register" : "zmm", i, *(uint64_t *)(hw + i));
+	}
+}
+
 static void compare_vectors(struct lockstep *l)
 {
-	static uint8_t x[XSTATE_MAX];
+	static uint8_t x[2 * XSTATE_MAX]; /* with the tiles of a processor that has them */
 	struct iovec iov = { x, sizeof x };
 	uint64_t present;
 	uint32_t control;
@@ -228,6 +243,7 @@ static void compare_vectors(struct lockstep *l)
 		if (memcmp(mine, x + 160 + 16 * i, 16) || memcmp(mine + 16, x + 576 + 16 * i, 16))
 			differs(l, "ymm", i, *(uint64_t *)(x + 160 + 16 * i));
 	}
+	compare_wide(l, x, present);
 	memcpy(&control, x, 4); /* control and status word */
 	if (memcmp(l->m->frame->fx, &control, 4))
 		differs(l, "x87 control", *(uint32_t *)l->m->frame->fx, control);
@@ -359,8 +375,17 @@ static uint64_t lockstep(const char *label, char *program, bool single)
 
 int main(int argc, char **argv)
 {
-	static const char *const guests[] = { "integers", "floats", "library" };
-	static const char *const flags[] = { "-O0", "-O2", "-O3 -mavx2" };
+	static const char *const guests[] = { "integers", "floats", "library", "masks" };
+	static const struct {
+		const char *flags;
+		bool avx2, avx512; /* the processor must have it */
+	} ways[] = {
+		{ "-O0", false, false },
+		{ "-O2", false, false },
+		{ "-O3 -mavx2", true, false },
+		{ "-O3 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512",
+		  true, true },
+	};
 	const char *root = getenv("ROOT") ? getenv("ROOT") : ".";
 	char program[] = "/tmp/csched-lockstep.XXXXXX", command[1024];
 	uint64_t total = 0;
@@ -371,22 +396,24 @@ int main(int argc, char **argv)
 	}
 	if (!mkdtemp(program))
 		return 1;
-	for (size_t g = 0; g < 3; g++)
-		for (size_t o = 0; o < 3; o++) {
-			char label[64], path[128];
+	for (size_t g = 0; g < 4; g++)
+		for (size_t o = 0; o < 4; o++) {
+			char label[128], path[128];
 
-			if (g == 2 && o != 1)
-				continue; /* its own code is the least of it */
-			if (o == 2 && !__builtin_cpu_supports("avx2")) {
-				printf("skip %s %s: this processor has no AVX2\n", guests[g],
-				       flags[o]);
+			/* The library's own code is the least of it; masks are AVX-512 alone. */
+			if ((g == 2 && o != 1) || (g == 3 && o != 3))
+				continue;
+			if ((ways[o].avx2 && !__builtin_cpu_supports("avx2")) ||
+			    (ways[o].avx512 && !__builtin_cpu_supports("avx512bw"))) {
+				printf("skip %s %s: this processor has no %s\n", guests[g],
+				       ways[o].flags, ways[o].avx512 ? "AVX-512" : "AVX2");
 				continue;
 			}
-			snprintf(label, sizeof label, "%s %s", guests[g], flags[o]);
+			snprintf(label, sizeof label, "%s %s", guests[g], ways[o].flags);
 			snprintf(path, sizeof path, "%s/%s%zu", program, guests[g], o);
 			snprintf(command, sizeof command,
 				 "cc -w %s -o %s %s/tests/program/machine_guests/%s.c -lm",
-				 flags[o], path, root, guests[g]);
+				 ways[o].flags, path, root, guests[g]);
 			if (!CHECK(system(command) == 0, "%s compiles", label))
 				continue;
 			total += lockstep(label, path, (g + o) % 2);

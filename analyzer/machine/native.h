@@ -1,0 +1,32 @@
+/* Between the files that make stubs: native.c, native_emit.c, native_host.c. */
+#ifndef CSCHED_MACHINE_NATIVE_H
+#define CSCHED_MACHINE_NATIVE_H
+
+#include "analyzer/machine/code.h"
+
+#define STUB_SPACE (32u << 20)
+#define STUB_MAX 512u
+
+struct native_code {
+	uint8_t *base, *next;
+};
+
+/* What an instruction touches, gathered from all its operands; bits by x86 number. */
+struct touched {
+	uint16_t gpr, gpr_read, gpr_written;
+	uint32_t vec, vec_read, vec_written;
+	uint8_t k, k_written;
+	bool x87, ok;
+	int memory; /* operand index, or -1 */
+};
+
+/* native_emit.c: a stub at the end of the native code; false: it cannot be made. */
+bool native_emit(struct mach *m, const struct insn *in, const struct touched *t,
+		 struct native_insn *n);
+
+/* native_host.c */
+bool host_can(const ZydisDecodedInstruction *i);
+bool host_has_avx(void);
+bool host_has_avx512(void);
+
+#endif
