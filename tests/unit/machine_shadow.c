@@ -68,6 +68,23 @@ __attribute__((noinline)) static uint64_t copied(const uint64_t *a)
 	return b[2] + b[3];
 }
 
+/* Through registers that only AVX-512 has, and through the upper half of one below 16. */
+__attribute__((noinline)) static uint64_t copied_wide(const uint64_t *a)
+{
+	uint64_t b[8] = { 0 }, c[8];
+
+	__asm__ volatile("vmovdqu64 (%2), %%xmm17\n\t"
+			 "vmovdqu8 %%xmm17, (%0)\n\t"
+			 "vmovdqu8 %%xmm17, 48(%0)\n\t"
+			 "vmovdqu64 (%0), %%zmm3\n\t"
+			 "vmovdqa64 %%zmm3, %%zmm21\n\t"
+			 "vmovdqu32 %%zmm21, (%1)\n\t"
+			 "vmovdqa64 %%ymm3, %%ymm3\n\t" /* clears the upper half */
+			 "vmovdqu64 %%zmm3, (%0)\n\t"
+			 : : "r"(b), "r"(c), "r"(a) : "memory", "xmm3"); /* the compiler has no use for 17 and 21 */
+	return c[0] + 3 * c[7] + (b[1] ^ b[6]);
+}
+
 /* Known bytes over unknown ones, in the middle of a word and across two. */
 __attribute__((noinline)) static uint64_t overwritten(const uint64_t *a)
 {
@@ -218,6 +235,10 @@ int main(void)
 		one("wide", wide, args[i]);
 		one("divide", divide, args[i]);
 		one("copied", copied, args[i]);
+		if (__builtin_cpu_supports("avx512bw"))
+			one("copied in 512 bits", copied_wide, args[i]);
+		else if (!i)
+			printf("skip copied in 512 bits: this processor has no AVX-512\n");
 		one("overwritten", overwritten, args[i]);
 		one("branches", branches, args[i]);
 	}
