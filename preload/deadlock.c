@@ -133,7 +133,7 @@ static struct shim_thread *owner_of(const struct shim_thread *t, bool mine)
 	case TRC_OP_SPINLOCK:
 		return holder(object, NULL);
 	case TRC_OP_JOIN:
-		return shim_thread_by_pthread(object);
+		return shim_thread_joining(t);
 	default:
 		return NULL;
 	}
@@ -205,7 +205,7 @@ static bool rwlock_certain(const struct shim_thread *t)
 
 static bool join_certain(const struct shim_thread *t)
 {
-	struct shim_thread *other = shim_thread_by_pthread(t->blocked_object);
+	struct shim_thread *other = shim_thread_joining(t);
 
 	return other && other->life == SHIM_LIVE && other != t;
 }
@@ -417,7 +417,7 @@ static bool is_joined(const struct shim_thread *t)
 		const struct shim_thread *o = shim_slot(i);
 
 		if (o->life == SHIM_LIVE && o->blocked_op == TRC_OP_JOIN &&
-		    shim_thread_by_pthread(o->blocked_object) == t)
+		    shim_thread_joining(o) == t)
 			return true;
 	}
 	return false;

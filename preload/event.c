@@ -239,6 +239,21 @@ static void write_child(struct shim_thread *t, unsigned how, uint32_t pid)
 	rec_unlock(&saved);
 }
 
+/* Looked up before the wait, and remembered behind it. */
+static struct shim_thread *joins(struct shim_thread *t, const struct event *e)
+{
+	struct shim_thread *other;
+
+	if (e->at == TRC_AT_BLOCK) {
+		other = shim_thread_by_pthread(e->object);
+		t->joining = other ? other->index + 1 : 0;
+		return other;
+	}
+	other = shim_thread_joining(t);
+	t->joining = 0;
+	return other;
+}
+
 /* What must be known before the record is written: the other thread's number. */
 static void special_before(struct shim_thread *t, struct event *e)
 {
@@ -256,8 +271,14 @@ static void special_before(struct shim_thread *t, struct event *e)
 		e->thread = t->pending_index;
 		break;
 	case TRC_OP_JOIN:
-	case TRC_OP_TRYJOIN:
 	case TRC_OP_TIMEDJOIN:
+		other = joins(t, e);
+		e->thread = other ? other->index : SHIM_NO_THREAD;
+		break;
+	case TRC_OP_TRYJOIN:
+		other = shim_thread_tryjoined(e->object);
+		e->thread = other ? other->index : SHIM_NO_THREAD;
+		break;
 	case TRC_OP_DETACH:
 	case TRC_OP_CANCEL:
 		other = shim_thread_by_pthread(e->object);
@@ -282,13 +303,13 @@ static void created(struct shim_thread *t, const struct event *e)
 		return;
 	if (e->result)
 		shim_thread_unreserve(other);
-	else if (!other->pthread)
-		other->pthread = e->object;
+	else
+		shim_thread_set_pthread(other, e->object);
 }
 
 static void joined(const struct event *e)
 {
-	struct shim_thread *other = shim_thread_by_pthread(e->object);
+	struct shim_thread *other = shim_thread_at((uint32_t)e->thread);
 
 	if (!other || e->result || e->at != TRC_AT_DONE)
 		return;
@@ -399,7 +420,7 @@ static struct shim_thread *thread_main(uint64_t key, uint64_t pthread)
 		struct shim_thread *t = shim_self();
 
 		if (t)
-			t->pthread = pthread;
+			shim_thread_set_pthread(t, pthread);
 		return t;
 	}
 	struct shim_thread *t = shim_thread_claim(key, pthread);

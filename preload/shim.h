@@ -78,6 +78,9 @@ struct shim_thread {
 	uint64_t hidden_mask;      /* fault signals the program believes to be blocked */
 	void *translator;          /* the translator's context, its own business, ... */
 	const uint64_t *path_ptr;  /* ... but for its record pointer; NULL: does not move */
+	uint64_t pthread_since;    /* when it got its pthread: larger is later. Indices are no measure,
+				    * they are given out before libc makes the thread */
+	uint32_t joining;          /* index + 1 of the thread this one waits for; 0: none */
 };
 
 enum shim_state {
@@ -125,6 +128,12 @@ void shim_thread_exit(struct shim_thread *t);
 struct shim_thread *shim_thread_at(uint32_t index); /* NULL: unknown or gone */
 struct shim_thread *shim_thread_by_tid(uint32_t tid);
 struct shim_thread *shim_thread_by_pthread(uint64_t pthread);
+/* Whom t is joining. Its pthread value may be another's already: libc gives it away before
+ * the joiner is back. */
+struct shim_thread *shim_thread_joining(const struct shim_thread *t);
+void shim_thread_set_pthread(struct shim_thread *t, uint64_t pthread);
+/* Whom pthread_tryjoin_np() has just joined, or not. */
+struct shim_thread *shim_thread_tryjoined(uint64_t pthread);
 void shim_thread_name(struct shim_thread *t, const char *name, size_t len);
 
 /* For thread.c and event.c only. */

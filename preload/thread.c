@@ -187,7 +187,7 @@ struct shim_thread *shim_thread_claim(uint64_t key, uint64_t pthread)
 		if (slots[i]->life == SHIM_RESERVED && slots[i]->key == key)
 			t = slots[i];
 	if (t) {
-		t->pthread = pthread;
+		shim_thread_set_pthread(t, pthread);
 		come_alive(t, (uint32_t)raw(SYS_gettid));
 		shim_own = t;
 	}
@@ -244,7 +244,7 @@ static struct shim_thread *adopt(void)
 	if (shim_own && main_thread)
 		shim_note(false, "a thread was made without pthread_create: a child of T0");
 	if (shim_own) {
-		shim_own->pthread = own_pthread();
+		shim_thread_set_pthread(shim_own, own_pthread());
 		signals_thread_start(shim_own);
 	}
 	return shim_own;
@@ -332,7 +332,17 @@ uint64_t shim_all_events(void)
 	return sum;
 }
 
-/* The youngest: libc reuses the values of threads that are gone. */
+void shim_thread_set_pthread(struct shim_thread *t, uint64_t pthread)
+{
+	static uint64_t clock;
+
+	if (t->pthread == pthread)
+		return; /* from its creator or from itself */
+	t->pthread_since = __atomic_add_fetch(&clock, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->pthread, pthread, __ATOMIC_RELEASE);
+}
+
+/* Whoever has it now: libc reuses the values of threads that are gone. */
 struct shim_thread *shim_thread_by_pthread(uint64_t pthread)
 {
 	struct shim_thread *found = NULL;
@@ -341,7 +351,35 @@ struct shim_thread *shim_thread_by_pthread(uint64_t pthread)
 		struct shim_thread *t = slots[i];
 
 		if (t->pthread == pthread && t->life != SHIM_FREE &&
-		    (!found || t->index > found->index))
+		    (!found || t->pthread_since > found->pthread_since))
+			found = t;
+	}
+	return found;
+}
+
+struct shim_thread *shim_thread_joining(const struct shim_thread *t)
+{
+	return t->joining ? shim_thread_at(t->joining - 1) : NULL;
+}
+
+static bool is_being_joined(const struct shim_thread *t)
+{
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++)
+		if (slots[i]->life == SHIM_LIVE && slots[i]->joining == t->index + 1)
+			return true;
+	return false;
+}
+
+/* The first that had it and that nobody else is joining: a later one has it only because of that. */
+struct shim_thread *shim_thread_tryjoined(uint64_t pthread)
+{
+	struct shim_thread *found = NULL;
+
+	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
+		struct shim_thread *t = slots[i];
+
+		if (t->pthread == pthread && t->life != SHIM_FREE && !is_being_joined(t) &&
+		    (!found || t->pthread_since < found->pthread_since))
 			found = t;
 	}
 	return found;
@@ -393,6 +431,7 @@ bool shim_threads_main(void)
 		me->index = me->parent = shim.nthreads++;
 		me->ordinal = me->nchildren = me->blocked_op = 0;
 		me->nevents = 0;
+		me->joining = 0;
 		me->pending = NULL;
 		make_id(me, NULL);
 	} else {
