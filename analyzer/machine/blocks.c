@@ -1,5 +1,6 @@
 /* The blocks that were compiled: their memory, their constants, and the table that finds them. */
 #include "analyzer/machine/compile.h"
+#include "analyzer/machine/straight.h"
 
 #include <string.h>
 
@@ -46,6 +47,7 @@ void mach_blocks_flush(struct mach *m)
 	m->flush_wanted = false;
 	m->flushes++;
 	native_flush(m);
+	straight_flush(m);
 }
 
 /* ---- places to stop at ---- */
@@ -155,20 +157,25 @@ static void grow(struct mach *m)
 	free(old);
 }
 
-struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant)
+void mach_block_put(struct mach *m, struct mach_block *b)
 {
-	struct mach_block *b;
-	size_t s;
-
 	if (m->nblocks >= m->blocks_cap)
 		grow(m);
-	for (b = m->blocks[block_slot(m, pc)]; b; b = b->next)
-		if (b->pc == pc && b->variant == variant)
-			return b;
-	b = compile_block(m, pc, variant);
-	s = block_slot(m, pc);
+	size_t s = block_slot(m, b->pc);
+
 	b->next = m->blocks[s];
 	m->blocks[s] = b;
 	m->nblocks++;
+}
+
+struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant)
+{
+	struct mach_block *b = m->blocks ? m->blocks[block_slot(m, pc)] : NULL;
+
+	for (; b; b = b->next)
+		if (b->pc == pc && b->variant == variant)
+			return b;
+	b = compile_block(m, pc, variant);
+	mach_block_put(m, b);
 	return b;
 }

@@ -3,6 +3,7 @@
  * turn its IR into operations (convert.c), and put the rest between them.
  */
 #include "analyzer/machine/compile.h"
+#include "analyzer/machine/straight.h"
 
 #include <string.h>
 
@@ -254,9 +255,10 @@ struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant
 	w->b->temps = (w->temp_base - MACH_TEMPS) / MACH_TEMP_SIZE;
 	compile_late_puts(w);
 	compile_fuse(w);
-	w->b->nops = (uint32_t)w->ops.n;
-	w->b->ops = mach_arena(m, w->ops.n * sizeof *w->ops.v);
-	memcpy(w->b->ops, w->ops.v, w->ops.n * sizeof *w->ops.v);
+	size_t nops = w->ops.n;
+
+	w->b->ops = straight_add(m, w->b, w->ops.v, &nops);
+	w->b->nops = (uint32_t)nops;
 	m->lifted += n;
 	return w->b;
 }

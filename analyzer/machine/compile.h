@@ -45,4 +45,7 @@ void compile_fuse(struct builder *w);
 /* compile.c: one block, in the arena and in no table yet. */
 struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant variant);
 
+/* blocks.c: from now on it is what is found there. */
+void mach_block_put(struct mach *m, struct mach_block *b);
+
 #endif

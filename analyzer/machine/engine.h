@@ -170,6 +170,7 @@ typedef void mach_access_fn(void *arg, struct mach *m, uint64_t pc, uint64_t add
 
 struct shadow;
 struct native_code;
+struct straight;
 struct arena_chunk;
 
 struct mach {
@@ -210,6 +211,8 @@ struct mach {
 	struct arena_chunk *arena; /* memory of all blocks */
 	uint32_t consts;     /* next free constant */
 	struct native_code *native;
+	struct straight *straight; /* NULL: none on this host */
+	enum mach_stop straight_stop;
 	uint64_t lifted, flushes;
 	bool flush_wanted;
 };

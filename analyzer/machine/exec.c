@@ -5,6 +5,7 @@
 #include "analyzer/machine/code.h"
 #include "analyzer/machine/memory_inline.h"
 #include "analyzer/machine/shadow_ops.h"
+#include "analyzer/machine/straight.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ err_t mach_engine_new(struct mach **out)
 	xstate_host(&m->xlayout);
 	lift_init();
 	native_init(m);
+	straight_init(m);
 	*out = m;
 	return NULL;
 }
@@ -54,6 +56,7 @@ void mach_engine_free(struct mach *m)
 		mach_blocks_flush(m);
 	free(m->blocks);
 	native_free(m);
+	straight_free(m);
 	mem_free(m->mem);
 	munmap(m->f, MACH_FRAME_SIZE);
 	free(m);
@@ -364,6 +367,23 @@ static inline uint64_t do_call(struct mach *m, const struct mach_call *c)
 	default:
 		return c->fn(a[0], a[1], a[2], a[3], a[4], a[5]);
 	}
+}
+
+enum mach_stop straight_native(struct mach *m, const void *native_insn, uint64_t pc)
+{
+	return do_native(m, native_insn, pc);
+}
+
+static inline void call_op(struct mach *m, const struct mach_op *op)
+{
+	uint64_t v = do_call(m, (const struct mach_call *)op->imm);
+
+	*(uint64_t *)mach_at(m, op->d) = op->size == 8 ? v : v & ((1ull << 8 * op->size) - 1);
+}
+
+void straight_call(struct mach *m, const struct mach_op *op)
+{
+	call_op(m, op);
 }
 
 static struct mach_block *block_at(struct mach *m, uint64_t pc, bool step)

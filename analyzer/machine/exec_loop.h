@@ -378,6 +378,19 @@ op_FENCE:
 		m->fence(m->access_arg, m);
 #endif
 	NEXT;
+op_STRAIGHT:
+#if !WATCHED
+{
+	uint64_t at = ((straight_fn *)(uintptr_t)op->imm)(f, m->mem);
+
+	op = b->ops + (at & ~(uint64_t)STRAIGHT_STOPPED);
+	if (__builtin_expect(at & STRAIGHT_STOPPED, 0))
+		STOP_AT(m->straight_stop);
+	goto *labels[op->code];
+}
+#endif
+op_NOTHING:
+	NEXT;
 op_EXIT:
 	SHADOW(shadow_exit(m, op));
 	if (!(AT8(op->a) & 1))

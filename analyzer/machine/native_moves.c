@@ -44,7 +44,8 @@ static bool is_memory(const ZydisDecodedOperand *op)
 	return op->type == ZYDIS_OPERAND_TYPE_MEMORY;
 }
 
-/* Frame offset of a register operand, 0 for memory; upper: that of its bits from 256 on. False: neither. */
+/* Frame offset of a register operand, 0 for memory; upper: that of its bits from 256 on.
+ * False: neither. */
 static bool place(const ZydisDecodedOperand *op, uint32_t *out, uint32_t *upper, bool *general)
 {
 	*general = false;
