@@ -162,6 +162,18 @@ struct mach;
 typedef bool mach_branch_fn(void *arg, struct mach *m, const struct mach_block *b, int taken,
 			    uint64_t next);
 
+/*
+ * Conditional branches that the caller knows to come next, so that the branch hook need not be
+ * called for each: it is called for the first one that is another, or went another way.
+ */
+struct mach_expected {
+	const struct mach_branch_at {
+		uint64_t pc, other; /* as struct trc_side has it */
+	} *next, *end;
+	uint32_t taken; /* bit 0 is for the next one */
+	uint64_t insns; /* executed when the last of them was met */
+};
+
 enum mach_access_how { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_LOCKED = 4 };
 
 /* size is 1, 2, 4 or 8. Before a write, after a read. */
@@ -185,6 +197,7 @@ struct mach {
 	struct mach_pcs items, breaks; /* set by mach_set_items(), mach_set_breaks() */
 	mach_branch_fn *branch;
 	void *branch_arg;
+	struct mach_expected expected; /* only with a hook */
 	mach_access_fn *access; /* selects the slow interpreter when not NULL */
 	void (*locked_end)(void *arg, struct mach *m, uint64_t pc);
 	void (*fence)(void *arg, struct mach *m);

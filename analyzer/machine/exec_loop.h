@@ -420,10 +420,16 @@ leave:
 		int taken = b->end == BLOCK_INDIRECT    ? 1 :
 			    b->target == b->end_pc ? 2 :
 						     next != b->end_pc;
+		struct mach_expected *x = &m->expected;
 #if WATCHED
 		m->now_op = NULL;
 #endif
-		if (!m->branch(m->branch_arg, m, b, taken, next)) {
+		if (x->next != x->end && x->next->pc == b->last_pc && b->end == BLOCK_COND &&
+		    (taken == (int)(x->taken & 1) || taken == 2)) {
+			x->next++;
+			x->taken >>= 1;
+			x->insns = m->insns;
+		} else if (!m->branch(m->branch_arg, m, b, taken, next)) {
 			m->frame->g.guest_RIP = next;
 			return STOP_BRANCH;
 		}

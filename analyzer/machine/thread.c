@@ -283,12 +283,70 @@ static bool branch_indirect(struct mach_run *r, struct run_thread *t, const stru
 	return true;
 }
 
+_Static_assert(sizeof(struct mach_branch_at) == sizeof(struct trc_side) &&
+		       offsetof(struct mach_branch_at, pc) == offsetof(struct trc_side, pc),
+	       "sides of a fragment are what the engine expects");
+
+/* The sides of this step that are passed: the engine may compare them by itself. */
+static void expect(struct mach_run *r, struct run_thread *t)
+{
+	const struct path_step *s = &t->step;
+	struct mach_expected *x = &r->m->expected;
+
+	x->next = x->end = NULL;
+	if (!t->s.in_step || r->hooks || r->free || s->exit == PATH_CUT)
+		return;
+	const struct trc_fragment *f = s->frag->rec;
+	uint32_t at = t->s.side, upto = f->nsides;
+	uint32_t others = at < 32 ? (f->guessed | f->cases) >> at : 0; /* indirect ones */
+
+	if (s->exit == PATH_SIDE || s->exit == PATH_ASTRAY)
+		upto = s->side;
+	if (others && at + (uint32_t)__builtin_ctz(others) < upto)
+		upto = at + (uint32_t)__builtin_ctz(others);
+	if (at >= upto || upto > 32)
+		return;
+	x->next = (const struct mach_branch_at *)trc_fragment_sides(f) + at;
+	x->end = x->next + (upto - at);
+	x->taken = f->passed_taken >> at;
+}
+
+/* What the engine has met by itself is behind us. */
+static void met(struct mach_run *r, struct run_thread *t)
+{
+	struct mach_expected *x = &r->m->expected;
+
+	if (!x->next)
+		return;
+	const struct mach_branch_at *first =
+		(const struct mach_branch_at *)trc_fragment_sides(t->step.frag->rec) + t->s.side;
+	uint32_t n = (uint32_t)(x->next - first);
+
+	if (n)
+		t->s.insns_now = x->insns;
+	t->s.side += n;
+	r->res.branches += n;
+	x->next = x->end = NULL;
+}
+
+enum mach_stop run_engine(struct mach_run *r, struct run_thread *t)
+{
+	enum mach_stop stop;
+
+	expect(r, t);
+	stop = mach_engine_run(r->m);
+	met(r, t);
+	return stop;
+}
+
 bool run_on_branch(void *arg, struct mach *m, const struct mach_block *b, int taken,
 		      uint64_t next)
 {
 	struct mach_run *r = arg;
 	struct run_thread *t = &r->threads[r->current];
+	bool goes_on;
 
+	met(r, t);
 	t->s.insns_now = m->insns;
 	if (r->hooks)
 		run_tell_branch(r, b, taken, next);
@@ -304,9 +362,10 @@ bool run_on_branch(void *arg, struct mach *m, const struct mach_block *b, int ta
 	default:
 		break;
 	}
-	if (b->end == BLOCK_COND)
-		return branch_conditional(r, t, b, taken);
-	return branch_indirect(r, t, b, next);
+	goes_on = b->end == BLOCK_COND ? branch_conditional(r, t, b, taken) :
+					 branch_indirect(r, t, b, next);
+	expect(r, t);
+	return goes_on;
 }
 
 /* ---- ends of fragments, items ---- */

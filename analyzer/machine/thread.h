@@ -10,6 +10,8 @@ void run_pass_marks(struct run_thread *t);
 bool run_wants_stop(struct run_thread *t);
 /* The engine's branch hook: is it as recorded? */
 mach_branch_fn run_on_branch;
+/* The engine, along the thread's path as far as it is known. */
+enum mach_stop run_engine(struct mach_run *r, struct run_thread *t);
 /* The path agrees that this kind of fragment ends at pc. */
 enum action run_match_end(struct mach_run *r, struct run_thread *t, enum trc_frag_kind kind,
 			  uint64_t pc, const char *what);

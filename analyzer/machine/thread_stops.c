@@ -379,7 +379,7 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 		m->insn_limit = stop_at;
 		t->s.action = ACT_RUN;
 		r->stretch = before;
-		stop = stop_at == before && before < limit ? STOP_BREAK : mach_engine_run(m);
+		stop = stop_at == before && before < limit ? STOP_BREAK : run_engine(r, t);
 		/* These stand before an instruction that is executed here, not there. */
 		if (m->insns >= limit && (stop == STOP_BREAK || stop == STOP_EVENT || stop == STOP_NONDET)) {
 			r->time += m->insns - before;
