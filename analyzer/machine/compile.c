@@ -236,6 +236,7 @@ struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant
 	memset(bytes + have, 0, sizeof bytes - have);
 	n = scan(m, pc, bytes, have, insns, variant, &stop);
 	w->m = m;
+	w->insns = insns;
 	w->b = mach_arena(m, sizeof *w->b);
 	for (;;) {
 		memset(w->b, 0, sizeof *w->b);

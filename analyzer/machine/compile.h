@@ -11,6 +11,7 @@ struct builder {
 	struct mach_block *b;
 	VEC(struct mach_op) ops;
 	unsigned insn;      /* index of the current instruction */
+	const struct insn *insns; /* of the block */
 	uint32_t temp_base; /* frame offset of temporary 0 of this run */
 	/* Of the run being converted, by temporary: */
 	const IRTypeEnv *types;

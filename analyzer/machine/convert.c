@@ -441,6 +441,12 @@ static void find_uses(struct builder *w, const IRSB *sb)
 
 /* ---- runs ---- */
 
+/* Two decoders must agree on where instructions are. */
+static bool is_same(const struct insn *in, const IRStmt *mark)
+{
+	return in->pc == mark->Ist.IMark.addr && in->i.length == mark->Ist.IMark.len;
+}
+
 unsigned compile_run(struct builder *w, const struct lifted *l)
 {
 	const IRSB *sb = l->sb;
@@ -464,6 +470,8 @@ unsigned compile_run(struct builder *w, const struct lifted *l)
 			started = true;
 			w->insn = first + done;
 			mark = w->ops.n;
+			if (!is_same(&w->insns[w->insn], sb->stmts[i]))
+				return done;
 			continue;
 		}
 		if (!convert_stmt(w, sb->stmts[i])) {
@@ -475,5 +483,10 @@ unsigned compile_run(struct builder *w, const struct lifted *l)
 	}
 	w->stmt = (uint32_t)sb->stmts_used;
 	drop_bits(w, sb->tyenv->types_used);
-	return done + started;
+	if (!started || !l->undecoded)
+		return done + started;
+	/* The last one is one that libVEX does not know: a jump to itself is all it made of it. */
+	w->ops.n = mark;
+	w->insn = first + done;
+	return done;
 }

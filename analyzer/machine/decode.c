@@ -133,6 +133,14 @@ static enum insn_class class_of_branch(struct insn *in)
 	return op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? INSN_DIRECT : INSN_INDIRECT;
 }
 
+/* State of its own that the machine does not have: tiles. */
+static bool is_foreign(const struct insn *in)
+{
+	return in->i.meta.isa_ext == ZYDIS_ISA_EXT_AMX_TILE ||
+	       in->i.meta.isa_ext == ZYDIS_ISA_EXT_AMX_INT8 ||
+	       in->i.meta.isa_ext == ZYDIS_ISA_EXT_AMX_BF16;
+}
+
 static enum insn_class classify(struct insn *in)
 {
 	enum insn_class class;
@@ -151,6 +159,8 @@ static enum insn_class classify(struct insn *in)
 		return class;
 	if (in->i.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
 		return INSN_TRAP;
+	if (is_foreign(in))
+		return INSN_BAD;
 	if (is_locked(in))
 		return INSN_LOCKED;
 	if (special_known(in->i.mnemonic, &in->i))

@@ -12,7 +12,7 @@ struct cpuid_bit {
 	uint8_t bit;
 };
 
-/* By instruction set extension. What is not here is part of x86-64, or refused by its operands. */
+/* By instruction set extension. What is neither here nor in every_host() is not executed. */
 static const struct {
 	ZydisISAExt ext;
 	struct cpuid_bit at;
@@ -33,7 +33,9 @@ static const struct {
 	{ ZYDIS_ISA_EXT_ADOX_ADCX, { 7, 0, R_EBX, 19 } },
 	{ ZYDIS_ISA_EXT_BMI1, { 7, 0, R_EBX, 3 } },
 	{ ZYDIS_ISA_EXT_BMI2, { 7, 0, R_EBX, 8 } },
-	{ ZYDIS_ISA_EXT_AVX2GATHER, { 7, 0, R_EBX, 5 } },
+	{ ZYDIS_ISA_EXT_AVXAES, { 1, 0, R_ECX, 25 } },
+	{ ZYDIS_ISA_EXT_MOVBE, { 1, 0, R_ECX, 22 } },
+	{ ZYDIS_ISA_EXT_MOVDIR, { 7, 0, R_ECX, 27 } },
 	{ ZYDIS_ISA_EXT_AVX_VNNI, { 7, 1, R_EAX, 4 } },
 };
 
@@ -105,6 +107,21 @@ static bool host_has_part(ZydisISASet set)
 	return false;
 }
 
+static bool every_host(ZydisISAExt ext)
+{
+	switch (ext) {
+	case ZYDIS_ISA_EXT_BASE:
+	case ZYDIS_ISA_EXT_LONGMODE:
+	case ZYDIS_ISA_EXT_X87:
+	case ZYDIS_ISA_EXT_MMX:
+	case ZYDIS_ISA_EXT_SSE:
+	case ZYDIS_ISA_EXT_SSE2:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool host_can(const ZydisDecodedInstruction *i)
 {
 	if (i->meta.isa_ext == ZYDIS_ISA_EXT_AVX512EVEX ||
@@ -113,5 +130,5 @@ bool host_can(const ZydisDecodedInstruction *i)
 	for (size_t k = 0; k < sizeof needs / sizeof needs[0]; k++)
 		if (needs[k].ext == i->meta.isa_ext)
 			return host_bit(needs[k].at);
-	return true;
+	return every_host(i->meta.isa_ext);
 }
