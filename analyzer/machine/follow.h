@@ -134,6 +134,7 @@ struct run_thread {
 	struct thread_state s;
 	struct path_step step;  /* s.in_step: the current fragment */
 	VEC(const struct trc_rec *) recs;
+	size_t times_from, times_to; /* records between these are times: see behind_times() in thread.c */
 	const struct trc_start *start;
 	struct shadow_cpu *shadow;
 };

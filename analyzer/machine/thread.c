@@ -37,6 +37,22 @@ void run_pass_marks(struct run_thread *t)
 
 enum path_state { PATH_THERE, PATH_OVER, PATH_BAD };
 
+/*
+ * The next record that is no time. Asked at every step, and a long stretch without a system call
+ * has thousands of times: it is looked for once.
+ */
+static size_t behind_times(struct run_thread *t)
+{
+	size_t i = t->s.rec;
+
+	if (i >= t->times_from && i < t->times_to)
+		return t->times_to;
+	t->times_from = i;
+	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
+		i++;
+	return t->times_to = i;
+}
+
 static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 {
 	bool done, cut = false;
@@ -44,9 +60,8 @@ static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 
 	run_pass_marks(t);
 	/* A fault in the fragment that comes next; a chunk may have ended in it, too. */
-	size_t i = t->s.rec;
-	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
-		i++;
+	size_t i = behind_times(t);
+
 	if (i < t->recs.n && t->recs.v[i]->type == TRC_SIGNAL)
 		cut = path_limit(&t->s.cursor, (const struct trc_signal *)t->recs.v[i]);
 	t->s.before = t->s.cursor;
@@ -396,12 +411,10 @@ enum action run_match_end(struct mach_run *r, struct run_thread *t, enum trc_fra
 }
 
 /* The generation of the fragment at pc, which follows without a byte between. */
-static uint64_t generation_at(const struct run_thread *t, uint64_t pc)
+static uint64_t generation_at(struct run_thread *t, uint64_t pc)
 {
-	size_t i = t->s.rec;
+	size_t i = behind_times(t);
 
-	while (i < t->recs.n && t->recs.v[i]->type == TRC_TIME)
-		i++;
 	if (i < t->recs.n && t->recs.v[i]->type == TRC_GENERATION) {
 		const struct trc_generation *g = (const void *)t->recs.v[i];
 
