@@ -123,7 +123,22 @@ static bool can_stop(void *explanation, const struct sym_event *ev)
 	return ev->op != SYM_FAIL && is_usable(explanation, ev);
 }
 
-/* Who failed goes on first. */
+/* Its first event behind that part; index SYM_NONE: none. */
+static struct sched_ref next_of(struct explanation *e, const struct part *p, uint32_t thread)
+{
+	for (size_t i = p->until; i < p->order->n; i++) {
+		struct sched_ref r = p->order->refs[i];
+
+		if (r.thread == thread && can_stop(e, event_at(e->extracted->trace, r)))
+			return r;
+	}
+	return (struct sched_ref){ 0, SYM_NONE };
+}
+
+/*
+ * Who failed goes on first. Main has begun before anything can be held: with nothing to its name yet it stops
+ * before the first thing it does.
+ */
 static void add_turns(struct explanation *e, struct schedule *s, const struct part *p)
 {
 	const struct sym_trace *t = e->extracted->trace;
@@ -139,7 +154,9 @@ static void add_turns(struct explanation *e, struct schedule *s, const struct pa
 
 		if (last[thread].index != SYM_NONE)
 			add_turn(e, s, last[thread], true);
-		else if (thread && s->turns.n < MAX_HOLDS && stands_at(e, s, thread, &end))
+		else if (!thread)
+			add_turn(e, s, next_of(e, p, thread), false);
+		else if (s->turns.n < MAX_HOLDS && stands_at(e, s, thread, &end))
 			vec_push(&s->turns, end);
 	}
 	add_turn(e, s, p->late, false);
