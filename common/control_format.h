@@ -118,6 +118,10 @@ enum ctl_how {
  * Behind the order: from here on the thread runs when those of earlier turns and all
  * others are blocked, have ended or wait for their turn.
  *
+ *   process WHICH
+ *
+ * The schedule is for a forked child: WHICH is "2.1" for the first child of the second. Every other process goes its way.
+ *
  *   yield
  *
  * In that rest, who wakes others lets them go first.

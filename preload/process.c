@@ -66,6 +66,16 @@ bool shim_start_trace(void)
 	return true;
 }
 
+void shim_forked_as(uint32_t which)
+{
+	struct raw_text t = { shim.process, strlen(shim.process), sizeof shim.process };
+
+	if (t.n)
+		text_str(&t, ".");
+	text_num(&t, which);
+	shim.forks = 0;
+}
+
 void shim_after_fork(void)
 {
 	shim.pid = (uint32_t)raw(SYS_getpid);

@@ -83,6 +83,8 @@ struct shim_thread {
 	uint32_t joining;          /* index + 1 of the thread this one waits for; 0: none */
 };
 
+#define SHIM_PROCESS_MAX 64
+
 enum shim_state {
 	SHIM_OFF,       /* not started, or staying out */
 	SHIM_DORMANT,   /* a trace is made at the next event: after fork, before exec (sync mode) */
@@ -99,6 +101,8 @@ struct shim_process {
 	uint32_t nthreads;    /* indices given out */
 	uint32_t nlive, nblocked;
 	uint32_t nhelpers;    /* our own kernel threads, see watch.c */
+	uint32_t forks;       /* processes made so far */
+	char process[SHIM_PROCESS_MAX]; /* which of those we are: "2.1" is the first of the second; "": none */
 };
 extern struct shim_process shim;
 
@@ -197,6 +201,8 @@ void shim_process_end(int kind, int status);
  * path mode at once, sync mode at the first event that is not exec or exit.
  */
 void shim_after_fork(void);
+/* Before that, in path mode: which of its parent's forks it is, from 1. */
+void shim_forked_as(uint32_t which);
 
 /* Before execve, and when it failed. In between the trace may be gone (keep=failure). */
 void shim_exec_begin(const char *path);

@@ -320,11 +320,8 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 
 /* ---- another build ---- */
 
-/* The schedule for this build of the program, in a new file. */
-static err_t remap(struct answer *a, const char *program, char **schedule)
+static err_t remap(struct answer *a, const char *program)
 {
-	FILE *f;
-
 	TRY(schedule_remap(&a->schedule, program));
 	for (size_t i = 0; i < a->schedule.edges.n; i++)
 		a->lost += schedule_edge_lost(&a->schedule.edges.v[i]);
@@ -332,6 +329,21 @@ static err_t remap(struct answer *a, const char *program, char **schedule)
 	if (a->lost == a->schedule.edges.n)
 		return err_new(ERR_NOANSWER, "%s was built anew, and none of the %zu orderings was found "
 					     "again in it by its source line", program, a->schedule.edges.n);
+	return NULL;
+}
+
+/* The schedule as this program needs it: for another name, for another build. *schedule: a new file, or NULL. */
+static err_t adapt(struct answer *a, const struct trc *t, const char *program, char **schedule)
+{
+	const char *recorded = trc_identity(t, "program");
+	bool renamed = recorded && schedule_rename(&a->schedule, recorded, program);
+	bool foreign = schedule_is_foreign(&a->schedule, program);
+	FILE *f;
+
+	if (foreign)
+		TRY(remap(a, program));
+	if (!foreign && !renamed)
+		return NULL;
 	TRY(files_make_file("csched-schedule", schedule, &f));
 	schedule_write(&a->schedule, f);
 	fclose(f);
@@ -367,8 +379,8 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 
 	if (!e)
 		e = launch_find_shim(&shim);
-	if (!e && program && schedule_is_foreign(&a->schedule, program))
-		e = remap(a, program, &mapped);
+	if (!e && program)
+		e = adapt(a, t, program, &mapped);
 	const char *use = mapped ? mapped : absolute ? absolute : file;
 	if (!e && !runs)
 		e = native_gdb(a->q->argv, shim, use, t);
@@ -401,11 +413,14 @@ static err_t try_way(const struct native_request *q, const struct trc *t, const 
 }
 
 /* A patched program is expected to go another way: that says nothing about the schedule. */
-static bool is_rebuilt(const struct native_request *q, const char *file)
+static bool is_rebuilt(const struct native_request *q, const struct trc *t, const char *file)
 {
 	char *program = find_program(q->argv[0]);
+	const char *recorded = trc_identity(t, "program");
 	struct schedule s = { 0 };
 	err_t e = schedule_read(file, &s);
+	if (!e && program && recorded)
+		schedule_rename(&s, recorded, program);
 	bool rebuilt = !e && program && schedule_is_foreign(&s, program);
 
 	err_free(e);
@@ -421,7 +436,7 @@ static err_t choose_way(const struct native_request *q, const struct trc *t, con
 	int best = 0, good = 0;
 
 	*way = 0;
-	if (!q->alternate && is_rebuilt(q, f->v.v[0]))
+	if (!q->alternate && is_rebuilt(q, t, f->v.v[0]))
 		return NULL;
 	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending(); i++) {
 		TRY(try_way(q, t, f->v.v[i], &good));

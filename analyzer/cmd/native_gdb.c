@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,32 @@ static void gdb_registers(struct strbuf *script)
 		strbuf_fmt(script, "set $%s = $csched_%s\n", names[i], names[i]);
 }
 
+/*
+ * Of a process and its child gdb goes on with one. process: the child that failed, "2.1" for the first one
+ * of the second; at the fork that makes it gdb changes over, by a step.
+ */
+static void gdb_run(struct strbuf *script, const char *process)
+{
+	const char *run = "run";
+
+	if (process && *process)
+		strbuf_str(script, "catch fork\nset $csched_fork = $bpnum\n");
+	for (const char *p = process; p && *p; p += *p == '.') {
+		char *end;
+		unsigned long which = strtoul(p, &end, 10);
+
+		if (end == p)
+			break;
+		strbuf_fmt(script, "ignore $csched_fork %lu\n%s\nset follow-fork-mode child\nstepi\n"
+				   "set follow-fork-mode parent\n", which - 1, run);
+		run = "continue";
+		p = end;
+	}
+	if (process && *process)
+		strbuf_str(script, "delete $csched_fork\n");
+	strbuf_fmt(script, "%s\n", run);
+}
+
 static err_t write_script(const char *path, const char *dir, const char *shim, const char *schedule,
 			  const struct trc *t)
 {
@@ -53,7 +80,8 @@ static err_t write_script(const char *path, const char *dir, const char *shim, c
 	strbuf_fmt(&script, "set startup-with-shell off\nset confirm off\n"
 			    "set environment CSCHED_OPTIONS %s\nset environment LD_PRELOAD %s\n"
 			    "handle SIGSEGV nostop noprint pass\n"
-			    "set breakpoint pending on\nbreak shim_failure\nrun\n", options.s, preload);
+			    "set breakpoint pending on\nbreak shim_failure\n", options.s, preload);
+	gdb_run(&script, trc_identity(t, "process"));
 	gdb_registers(&script);
 	strbuf_str(&script, "echo csched: the failure, in the program's own registers\\n\nbacktrace\n");
 	bool good = f && fputs(script.s, f) >= 0;
@@ -83,11 +111,26 @@ static err_t wait_for_gdb(pid_t pid)
 	return NULL;
 }
 
+/* gdb runs programs, not scripts: the one that failed can be named instead. */
+static err_t check_script(const char *path, const struct trc *t)
+{
+	char start[2] = "";
+	FILE *f = fopen(path, "re");
+	bool script = f && fread(start, 1, sizeof start, f) == sizeof start && !memcmp(start, "#!", sizeof start);
+	const char *recorded = trc_identity(t, "program");
+
+	if (f)
+		fclose(f);
+	return script ? err_new(ERR_USAGE, "%s is a script, which gdb cannot run: name what failed, %s, and its "
+					   "arguments", path, recorded ? recorded : "the program it starts") : NULL;
+}
+
 err_t native_gdb(char **program, const char *shim, const char *schedule, const struct trc *t)
 {
 	char dir[4096];
 	VEC(char *) argv = { 0 };
 
+	TRY(check_script(program[0], t));
 	TRY(files_make_work("csched-gdb", dir, sizeof dir));
 	char *script = xasprintf("%s/script", dir);
 	err_t e = write_script(script, dir, shim, schedule, t);

@@ -257,10 +257,13 @@ static struct part part_of(const struct sym_trace *t, const struct sched_alterna
 	return late_part(t, x);
 }
 
-static err_t finish(struct schedule *s, FILE *f)
+static err_t finish(const struct explanation *e, struct schedule *s, FILE *f)
 {
+	const char *process = trc_identity(e->t, "process");
 	err_t bad = NULL;
 
+	if (process && *process)
+		s->process = xstrdup(process);
 	if (s->edges.n || s->turns.n)
 		schedule_write(s, f);
 	else
@@ -383,7 +386,7 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 	size_t until = up_to_failure(e->extracted->trace, &a->failing);
 	add_meetings(e, &s);
 	if (s.edges.n)
-		return way ? no_such_way(&s) : finish(&s, f);
+		return way ? no_such_way(&s) : finish(e, &s, f);
 	bool past = has_past(e, &a->failing, until);
 	if (way && !past)
 		return no_such_way(&s);
@@ -391,7 +394,7 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 		add_past(e, &s, &a->failing, until);
 	add_edges(e, &s, &a->failing, until);
 	add_holds(e, &s);
-	return finish(&s, f);
+	return finish(e, &s, f);
 }
 
 /* The first event of the failing order that is shown: there the trouble begins. */
@@ -449,7 +452,7 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 	if (p.late.index != SYM_NONE)
 		add_edge(e, &s, (struct sched_edge){ p.first, p.late }, false);
 	add_turns(e, &s, &p);
-	return finish(&s, f);
+	return finish(e, &s, f);
 }
 
 char *explain_schedule_name(const char *trace, bool alternate, unsigned way)

@@ -140,48 +140,81 @@ static bool count_notes(struct native_result *r, const struct trc *t)
 	return vain;
 }
 
-static void look_at(struct native *n, const char *path)
+static void look_at(struct native *n, const struct trc *t)
 {
-	struct trc *t = NULL;
-	err_t e = trc_open(path, TRC_TOLERANT, &t);
 	struct native_result *r = n->res;
 
-	if (!e) {
-		r->diverged += count_notes(r, t);
-		if (t->failure) {
-			r->failures++;
-			if (same_failure(t->failure, n->o->t->failure, n->o->rebuilt))
-				r->same++;
-			else if (!r->other)
-				r->other = xasprintf("%.*s", (int)t->failure->text_len,
-						     t->failure->data);
-		}
-	}
-	err_free(e);
-	if (t)
-		trc_close(t);
+	r->diverged += count_notes(r, t);
+	if (!t->failure)
+		return;
+	r->failures++;
+	if (same_failure(t->failure, n->o->t->failure, n->o->rebuilt))
+		r->same++;
+	else if (!r->other)
+		r->other = xasprintf("%.*s", (int)t->failure->text_len, t->failure->data);
 }
 
-/* Children of the program have traces of their own: the program's carries its pid. */
+static const char *program_of(const struct trc *t)
+{
+	const char *path = trc_identity(t, "program"), *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+/* The file may have another name than the recorded one. */
+static bool same_process(const struct native *n, const struct trc *t)
+{
+	const char *x = trc_identity(t, "process"), *y = trc_identity(n->o->t, "process");
+	const char *slash = strrchr(n->o->argv[0], '/'), *now = slash ? slash + 1 : n->o->argv[0];
+
+	return (!strcmp(program_of(t), program_of(n->o->t)) || !strcmp(program_of(t), now)) &&
+	       !strcmp(x ? x : "", y ? y : "");
+}
+
+/*
+ * Every process of a run has a trace of its own. The one that counts is the one that was
+ * recorded: the same program, the same child of it. A shell may have started it, and several times: then
+ * the one that failed. Else what was started. Zero: it has nothing to do with it.
+ */
+static int rank(const struct native *n, const struct trc *t, pid_t pid)
+{
+	bool started = trc_identity_uint(t, "pid", 0) == (uint64_t)pid, same = same_process(n, t);
+
+	return same ? 4 + 2 * (t->failure != NULL) + started : started;
+}
+
 static void look_at_run(struct native *n, pid_t pid)
 {
 	DIR *d = opendir(n->dir);
 	struct dirent *e;
-	char tail[40];
-	bool found = false;
+	struct trc *best = NULL;
+	int high = 0;
 
-	snprintf(tail, sizeof tail, ".%d.csched", (int)pid);
 	while (d && (e = readdir(d))) {
-		size_t len = strlen(e->d_name), want = strlen(tail);
+		struct trc *t = NULL;
 
-		if (len < want || strcmp(e->d_name + len - want, tail))
+		if (e->d_name[0] == '.')
 			continue;
 		char *path = xasprintf("%s/%s", n->dir, e->d_name);
-		look_at(n, path);
+		err_t bad = trc_open(path, TRC_TOLERANT, &t);
+		int r = bad ? 0 : rank(n, t, pid);
+		if (r > high) {
+			struct trc *worse = best;
+
+			high = r;
+			best = t;
+			t = worse;
+		}
+		if (t)
+			trc_close(t);
+		err_free(bad);
 		free(path);
-		found = true;
 	}
-	n->res->unrecorded += !found;
+	n->res->unrecorded += !best;
+	if (best) {
+		look_at(n, best);
+		trc_close(best);
+	}
 	if (d)
 		closedir(d);
 	files_remove_tree(n->dir);

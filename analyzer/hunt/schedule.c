@@ -142,6 +142,10 @@ static bool read_line(struct schedule *s, char *line)
 		s->yields = true;
 		return true;
 	}
+	if (!strncmp(line, "process ", 8)) {
+		replace(&s->process, line + 8);
+		return true;
+	}
 	bool meet = !strncmp(line, "meet ", 5);
 
 	return !strncmp(line, "turn ", 5) ? read_turn(s, line + 5) :
@@ -206,6 +210,8 @@ void schedule_write(const struct schedule *s, FILE *f)
 		fputs("# retreats\n", f);
 	for (size_t i = 0; i < s->builds.n; i++)
 		fprintf(f, "# build %s %s\n", s->builds.v[i].module, s->builds.v[i].build_id);
+	if (s->process)
+		fprintf(f, "process %s\n", s->process);
 	for (size_t i = 0; i < s->edges.n; i++) {
 		const struct schedule_edge *e = &s->edges.v[i];
 
@@ -254,6 +260,7 @@ void schedule_free(struct schedule *s)
 		free(s->builds.v[i].module);
 		free(s->builds.v[i].build_id);
 	}
+	free(s->process);
 	vec_free(&s->edges);
 	vec_free(&s->turns);
 	vec_free(&s->builds);
@@ -296,6 +303,33 @@ char *schedule_end_text(const struct schedule_end *e)
 	if (e->n > 1 && e->n != CTL_NEVER)
 		strbuf_fmt(&b, " (execution %" PRIu64 ")", e->n);
 	return strbuf_take(&b);
+}
+
+static void rename_end(struct schedule_end *e, const char *from, const char *to)
+{
+	if (!strcmp(e->module, from))
+		replace(&e->module, to);
+}
+
+bool schedule_rename(struct schedule *s, const char *recorded, const char *program)
+{
+	const char *from = base_name(recorded), *to = base_name(program);
+	char *id = img_build_id_of_file(program);
+	bool known = false;
+
+	for (size_t i = 0; id && strcmp(from, to) && i < s->builds.n; i++)
+		if (!strcmp(s->builds.v[i].module, from)) {
+			replace(&s->builds.v[i].module, to);
+			known = true;
+		}
+	for (size_t i = 0; known && i < s->edges.n; i++) {
+		rename_end(&s->edges.v[i].source, from, to);
+		rename_end(&s->edges.v[i].target, from, to);
+	}
+	for (size_t i = 0; known && i < s->turns.n; i++)
+		rename_end(&s->turns.v[i], from, to);
+	free(id);
+	return known;
 }
 
 bool schedule_is_foreign(const struct schedule *s, const char *program)

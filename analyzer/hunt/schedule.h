@@ -34,6 +34,7 @@ struct schedule {
 	VEC(struct schedule_edge) edges;
 	VEC(struct schedule_end) turns; /* where the rest begins, in this order */
 	VEC(struct schedule_build) builds;
+	char *process; /* the forked child it is for, as in the trace's identity; NULL: none */
 	bool yields;   /* in the rest who wakes others lets them go first */
 	bool retreats; /* leaves the failing order before its cause, instead of turning a pair of it */
 };
@@ -46,6 +47,12 @@ const struct schedule_edge *schedule_edge(const struct schedule *s, uint32_t id)
 
 /* "T0.1 at crasher.c:31 (2nd time)", malloc'd. */
 char *schedule_end_text(const struct schedule_end *e);
+
+/*
+ * The recorded program (its path then) has another file name now: its module is called so here. False:
+ * it has not, or the program is none that was recorded: a script.
+ */
+bool schedule_rename(struct schedule *s, const char *recorded, const char *program);
 
 /* Has the program at this path another build-id than the one the schedule was made for? */
 bool schedule_is_foreign(const struct schedule *s, const char *program);

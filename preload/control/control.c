@@ -384,6 +384,8 @@ void ctl_ending(void)
 
 void ctl_forked(void)
 {
+	if (ctl.enforcing && ctl_enforce_forked())
+		return;
 	if (is_pct() || ctl.enforcing)
 		ctl_pct_forked();
 	else if (ctl.active)

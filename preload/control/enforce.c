@@ -46,10 +46,31 @@ bool ctl_enforce_init(const char *path)
 			ctl_serial_init(schedule.yields);
 		serial_enter = ctl_syscall_enter;
 		ctl_syscall_enter = at_syscall;
+		schedule.here = enf_same(schedule.process, shim.process);
 		return true;
 	}
 	shim_degrade("the file named by schedule= is not a schedule; nothing is enforced");
 	return false;
+}
+
+/* Is path the process itself, or one that may fork it? */
+static bool is_ancestor(const char *path, const char *of)
+{
+	while (*path && *path == *of)
+		path++, of++;
+	return !*path && (!*of || *of == '.');
+}
+
+/*
+ * In the child: it may be the one, or make it; a schedule is for one process. Nothing has
+ * been counted in those before it.
+ */
+bool ctl_enforce_forked(void)
+{
+	bool was_here = schedule.here;
+
+	schedule.here = enf_same(schedule.process, shim.process);
+	return !was_here && is_ancestor(shim.process, schedule.process);
 }
 
 /* ---- at run time ---- */
@@ -340,6 +361,8 @@ void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 {
 	struct enf_edge *meeting = NULL;
 
+	if (!schedule.here)
+		return;
 	for (unsigned i = 0; i < schedule.nedges; i++)
 		if (edges[i].source.when != ENF_BEFORE && reached(&edges[i].source, c, pc, at, true))
 			happened(&edges[i]);
@@ -373,6 +396,8 @@ void ctl_enforce_start(struct tr_ctx *c)
 	uint32_t start = ctl_module_hash(CTL_START_MODULE);
 	const char *name = is_named(c) ? c->thread->id : CTL_ANY_THREAD;
 
+	if (!schedule.here)
+		return;
 	for (unsigned i = 0; i < schedule.nedges; i++)
 		if (edges[i].target.module == start && enf_same(edges[i].target.thread, name)) {
 			edges[i].target.count = edges[i].target.n;
@@ -387,7 +412,7 @@ void ctl_enforce_end(void)
 {
 	if (schedule.turns)
 		ctl_pct_end();
-	for (unsigned i = 0; i < schedule.nedges; i++) {
+	for (unsigned i = 0; schedule.here && i < schedule.nedges; i++) {
 		const struct enf_edge *e = &edges[i];
 
 		if (e->turn)

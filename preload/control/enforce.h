@@ -42,6 +42,8 @@ struct enf_schedule {
 	bool waits;  /* some end lies inside a condition wait */
 	bool turns;
 	bool yields; /* see ctl_serial_init() */
+	char process[SHIM_PROCESS_MAX]; /* the one it is for, as in shim.process */
+	bool here;   /* this is the one: until then nothing is counted and nobody waits */
 };
 
 /* Does the end lie inside a condition wait? */

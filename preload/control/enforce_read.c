@@ -63,7 +63,7 @@ static bool parse_end(const char **p, struct enf_end *e)
 
 static bool parse_line(struct enf_schedule *s, const char *p)
 {
-	char keyword[8];
+	char keyword[12];
 
 	if (*p == '#' || *p == '\n' || !*p)
 		return true;
@@ -73,6 +73,8 @@ static bool parse_line(struct enf_schedule *s, const char *p)
 		s->yields = true;
 		return true;
 	}
+	if (enf_same(keyword, "process"))
+		return word(&p, s->process, sizeof s->process);
 	if (s->nedges == CTL_MAX_EDGES)
 		return false;
 	struct enf_edge *e = &s->edges[s->nedges];

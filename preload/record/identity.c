@@ -1,6 +1,6 @@
 /*
  * Who recorded what, where: TRC_KV records at the head of the process stream.
- * Keys: csched, mode, program, args, cwd, pid, ppid, host, kernel, cpu, options,
+ * Keys: csched, mode, program, args, cwd, pid, ppid, process, host, kernel, cpu, options,
  * event_pc, tsc_start, mono_start, wall_start (nanoseconds), tsc_hz.
  */
 #include "preload/raw.h"
@@ -95,6 +95,7 @@ void rec_identity(const char *options)
 	rec_kv("cwd", buf, n > 1 ? (size_t)n - 1 : 0);
 	rec_kv_num("pid", shim.pid);
 	rec_kv_num("ppid", (uint64_t)raw(SYS_getppid));
+	kv_str("process", shim.process);
 	raw(SYS_uname, &uts);
 	kv_str("host", uts.nodename);
 	kv_str("kernel", uts.release);

@@ -57,9 +57,13 @@ static void fork_call(struct call *k, struct clone_request *q)
 		q->args.stack = q->args.stack_size = 0;
 		a[0] = (uint64_t)&q->args;
 	}
+	/* On this stack: the child finds its own number there, however many threads fork. */
+	uint32_t which = __atomic_add_fetch(&shim.forks, 1, __ATOMIC_RELAXED);
+
 	k->result = raw(k->nr, a[0], a[1], k->args[2], k->args[3], k->args[4]);
 	if (k->result)
 		return;
+	shim_forked_as(which);
 	tr_lock_reset();
 	k->ctx->fork_next = k->next;
 	if (q->stack_top)

@@ -7,6 +7,7 @@
 
 static const char good[] = "csched-schedule 1\n"
 			   "# build app 00ff\n"
+			   "process 2.1\n"
 			   "edge 0 T0.1 app 11a6 3 after T0.2 app 1219 1 before\n"
 			   "# at 0 source 2 46 dir with blanks/app.c\n"
 			   "# in 0 source ns::f(int, char)\n"
@@ -66,6 +67,7 @@ static void reads(void)
 	free(text);
 	CHECK(schedule_edge(&s, 8)->target.again && schedule_edge(&s, 8)->source.inside && s.turns.v[0].after && s.turns.v[0].place.line == 47 &&
 	      !strcmp(s.turns.v[1].module, "-"), "waits inside a call, and turns with their places");
+	CHECK(s.process && !strcmp(s.process, "2.1"), "which process it is for");
 	CHECK(schedule_edge(&s, 9)->source.middle && schedule_edge(&s, 9)->target.middle,
 	      "and waits between the halves of an instruction");
 	char *first = written(&s);
