@@ -48,7 +48,8 @@ struct ctl_sites {
 	uint32_t nshared;
 	uint64_t steps;     /* site executions of the longest run, for PCT */
 	uint64_t build;     /* checksum of the program's build-id: offsets mean nothing in another */
-	uint64_t reserved[3];
+	uint64_t threads;   /* most that a process had, of those that ended; 0: none has */
+	uint64_t reserved[2];
 	struct ctl_site site[CTL_MAX_SITES];
 };
 

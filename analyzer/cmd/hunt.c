@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TAIL_LINES 5
 #define FOLLOW_SECONDS 20 /* to see whether a run can be followed */
 
 struct options {
@@ -56,6 +57,8 @@ static void print_rerun(FILE *f, const struct options *o, const struct hunt_resu
 		(unsigned long long)r->first_seed);
 	print_option(f, "strategy", *r->strategy ? r->strategy : "native");
 	print_option(f, "fail-exit", o->fail_exit);
+	if (o->limit > 0)
+		fprintf(f, " --limit=%g", o->limit);
 	print_option(f, "options", o->shim_options);
 	fputs(" --", f);
 	for (; *argv; argv++) {
@@ -86,12 +89,38 @@ static void print_site(const struct hunt_result *r, const char *program)
 		img_set_free(set);
 }
 
+/* The last lines of a program's output; what a terminal could take for a command is not passed on. */
+static void print_tail(const char *text)
+{
+	const char *p = text + strlen(text);
+
+	for (unsigned lines = 0; p > text && (p[-1] != '\n' || !p[0] || ++lines < TAIL_LINES); p--)
+		;
+	for (bool start = true; *p; p++) {
+		if (start)
+			fputs("  | ", stdout);
+		start = *p == '\n';
+		putchar(start || *p == '\t' || (unsigned char)*p >= ' ' ? *p : '?');
+		if (!p[1] && !start)
+			putchar('\n');
+	}
+}
+
 /* What the program itself takes for a failure is one only when asked for. */
 static void print_exits(const struct options *o, const struct hunt_result *r)
 {
+	bool all = r->exits == r->runs;
+
 	if (r->exits && !o->fail_exit)
-		printf("%llu runs ended with an exit status other than 0 (the last with %d): --fail-exit=%d "
-		       "makes that a failure\n", (unsigned long long)r->exits, r->exit_status, r->exit_status);
+		printf("%s%llu runs ended with an exit status other than 0 (the last with %d): --fail-exit=%d "
+		       "makes that a failure\n", all ? "all " : "", (unsigned long long)r->exits, r->exit_status,
+		       r->exit_status);
+	if (r->exits && all && r->exit_output && *r->exit_output) {
+		puts("the first one said:");
+		print_tail(r->exit_output);
+	}
+	if (r->threads == 1)
+		puts("no run had a second thread: there was nothing to perturb");
 }
 
 static void print_text(const struct options *o, const struct hunt_result *r, char **argv)
@@ -147,6 +176,8 @@ static void print_json(const struct hunt_result *r)
 	json_bool(&j, "interrupted", r->interrupted);
 	json_uint(&j, "sites", r->sites);
 	json_uint(&j, "shared_sites", r->shared);
+	json_uint(&j, "threads", r->threads);
+	json_str(&j, "output", r->trace ? r->output : r->exit_output);
 	json_array(&j, "kinds");
 	for (uint32_t i = 0; i < r->nkinds; i++) {
 		json_object(&j, NULL);

@@ -119,3 +119,17 @@ err_t files_keep_input(const char *path, bool *was_terminal)
 		*was_terminal = terminal;
 	return e;
 }
+
+#define OUTPUT_KEPT (1 << 20)
+
+void files_thin_output(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	struct stat st;
+
+	/* The room it takes, not its size: what was thinned before stays thin. */
+	if (fd >= 0 && !fstat(fd, &st) && (long long)st.st_blocks * 512 > 4 * OUTPUT_KEPT)
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size - OUTPUT_KEPT);
+	if (fd >= 0)
+		close(fd);
+}

@@ -315,7 +315,8 @@ static err_t finish_job(struct hunt *h, struct job *j)
 	int status = child_finish(&j->child);
 	h->res->runs++;
 	if (!late && WIFEXITED(status) && WEXITSTATUS(status)) {
-		h->res->exits++;
+		if (!h->res->exits++)
+			h->res->exit_output = tail_of(j->output);
 		h->res->exit_status = WEXITSTATUS(status);
 	}
 	h->res->timeouts += late;
@@ -334,18 +335,27 @@ static err_t finish_job(struct hunt *h, struct job *j)
 
 /* ---- the loop ---- */
 
+/* How much of the budget is gone, what it brought, and why it may never bring anything. */
 static void show_progress(struct hunt *h, bool last)
 {
 	const struct hunt_result *r = h->res;
-	double now = child_now();
+	const struct hunt_options *o = h->o;
+	double now = child_now(), spent = now - h->begin;
+	char of_runs[32] = "", of_time[32] = "", found[64] = "no failure yet";
 
-	if (h->o->quiet || !isatty(2) || (!last && now - h->shown < 0.2))
+	if (o->quiet || !isatty(2) || (!last && now - h->shown < 0.2))
 		return;
 	h->shown = now;
-	fprintf(stderr, "\r\033[K%llu runs, %.1f runs/s, %llu failures, %u distinct, %u shared sites%s",
-		(unsigned long long)r->runs, (double)r->runs / (now - h->begin + 1e-9),
-		(unsigned long long)r->failures, r->nkinds,
-		h->plan.sites ? h->plan.sites->nshared : 0, last ? "\n" : "");
+	if (o->max_runs)
+		snprintf(of_runs, sizeof of_runs, " of %llu", (unsigned long long)o->max_runs);
+	if (o->max_seconds > 0)
+		snprintf(of_time, sizeof of_time, " of %.0f", o->max_seconds);
+	if (r->failures)
+		snprintf(found, sizeof found, "%llu failed (%u distinct)", (unsigned long long)r->failures, r->nkinds);
+	fprintf(stderr, "\r\033[K%llu%s runs in %.0f%s s, %.1f runs/s, %s, %u shared sites%s%s", (unsigned long long)r->runs,
+		of_runs, spent, of_time, (double)r->runs / (spent + 1e-9), found, h->plan.sites->nshared,
+		h->plan.sites->threads == 1 ? ", no second thread" : r->runs && r->exits == r->runs ? ", all exit with an error" : "",
+		last ? "\n" : "");
 }
 
 static bool budget_left(const struct hunt *h)
@@ -380,6 +390,8 @@ static int wait_job(struct hunt *h)
 	for (uint32_t k = 0; k < h->njobs; k++)
 		list[k] = h->jobs[k].child;
 	int i = child_wait_any(list, h->njobs, 0.5);
+	for (uint32_t k = 0; k < h->njobs && i < 0; k++)
+		files_thin_output(h->jobs[k].output);
 	if (i >= 0)
 		h->jobs[i].child.timed_out = list[i].timed_out;
 	return i;
@@ -448,6 +460,7 @@ static void summarise(struct hunt *h)
 	h->res->interrupted = interrupt_pending() != 0;
 	h->res->sites = h->plan.sites->nsites;
 	h->res->shared = h->plan.sites->nshared;
+	h->res->threads = h->plan.sites->threads;
 	show_progress(h, true);
 }
 
@@ -505,4 +518,5 @@ void hunt_result_free(struct hunt_result *res)
 	free(res->kinds);
 	free(res->trace);
 	free(res->output);
+	free(res->exit_output);
 }

@@ -37,7 +37,8 @@ struct hunt_failure {
 struct hunt_result {
 	uint64_t runs, failures, timeouts;
 	uint64_t exits;        /* runs that ended with a status other than 0 ... */
-	int exit_status;       /* ... and that of the last one */
+	int exit_status;       /* ... that of the last one ... */
+	char *exit_output;     /* ... and what the first one printed (the last 4 KiB); or NULL */
 	double seconds;
 	double first_seconds;  /* to the first failure */
 	uint64_t first_run;    /* its number, from 1; 0: none */
@@ -53,6 +54,7 @@ struct hunt_result {
 	struct hunt_failure *kinds;
 	uint32_t nkinds;
 	uint32_t sites, shared; /* learned */
+	uint64_t threads;      /* most that a process had; 0: not known */
 };
 
 err_t hunt_run(const struct hunt_options *o, struct hunt_result *res);

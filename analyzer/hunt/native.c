@@ -226,8 +226,8 @@ static err_t one_run(struct native *n)
 
 	TRY(start(n, &c));
 	pid_t pid = c.pid;
-	while (child_wait_any(&c, 1, 1.0) < 0 && !interrupt_pending())
-		;
+	while (child_wait_any(&c, 1, 0.5) < 0 && !interrupt_pending())
+		files_thin_output(n->output);
 	bool counts = !interrupt_pending();
 	n->res->timeouts += c.timed_out && counts;
 	c.timed_out |= !counts;

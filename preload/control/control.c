@@ -374,6 +374,8 @@ void ctl_ending(void)
 {
 	if (!ctl.active)
 		return;
+	if (ctl.sites && ctl.sites->threads < shim.nthreads)
+		ctl.sites->threads = shim.nthreads;
 	if (is_pct())
 		ctl_pct_end();
 	else

@@ -17,6 +17,13 @@ static int leave_child(int own_session, const char *stay)
 	return 0;
 }
 
+static int complain(void)
+{
+	for (int i = 1; i <= 9; i++)
+		fprintf(stderr, "line %d of 9\n", i);
+	return 3;
+}
+
 /* Fails exactly when the whole input came. */
 static int input(void)
 {
@@ -38,6 +45,8 @@ int main(int argc, char **argv)
 		abort();
 	if (!strcmp(kind, "status"))
 		return 3;
+	if (!strcmp(kind, "complains"))
+		return complain();
 	if (!strcmp(kind, "never"))
 		return 0;
 	if (!strcmp(kind, "input"))
