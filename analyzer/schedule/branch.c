@@ -19,6 +19,7 @@ struct cone {
 	bool *asked; /* those among them that the failure's own condition reads */
 	struct writers *writers; /* by variable */
 	uint32_t *last; /* by thread: its last write to one of var[]; 0: none, or the very first event */
+	bool *stuck; /* deadlock, by thread: see who_is_stuck() */
 	VEC(uint32_t) todo;
 	bool hit; /* could_change(), in_cone(), is_asked(): so it is for some symbol */
 };
@@ -44,7 +45,7 @@ static void failure_cone(struct cone *x)
 	x->asked = xcalloc(v->t->nvars + 1, 1);
 	if (f->condition)
 		expr_symbols(p, f->condition, add_var, x);
-	else
+	else if (!v->deadlock)
 		for (size_t k = 0; k < v->t->threads[f->thread].nconds; k++)
 			expr_symbols(p, v->t->threads[f->thread].conds[k].cond, add_var, x);
 	for (size_t k = 0; f->condition && k < x->todo.n; k++)
@@ -81,9 +82,41 @@ static void look_at_writes(struct cone *x)
 	}
 }
 
+/*
+ * A deadlock is made by those that wait and by those that had a hand on what is waited for: who
+ * holds the lock, who did not signal, who is to be joined.
+ */
+static void who_is_stuck(struct cone *x)
+{
+	const struct sched_view *v = x->v;
+	bool *object = xcalloc(v->t->nobjects + 1, 1);
+
+	x->stuck = xcalloc(v->t->nthreads + 1, 1);
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct sym_event *e = v->ev[i].e;
+
+		if (!v->ev[i].pending)
+			continue;
+		x->stuck[e->thread] = true;
+		if (e->op == SYM_JOIN)
+			x->stuck[e->peer] = true;
+		else if (e->target != SYM_NONE)
+			object[e->target] = true;
+	}
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct sym_event *e = v->ev[i].e;
+
+		if (!view_reads(e) && !view_writes(e) && e->target != SYM_NONE && object[e->target])
+			x->stuck[e->thread] = true;
+	}
+	free(object);
+}
+
 /* Does the thread, behind this branch, write what the failure depends on? */
 static bool leads_to_failure(const struct cone *x, const struct view_cond *d)
 {
+	if (x->stuck)
+		return x->stuck[d->thread];
 	return d->thread == x->v->t->failure.thread || x->last[d->thread] > d->after;
 }
 
@@ -163,10 +196,12 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	VEC(struct branch) list = { 0 };
 	size_t n;
 
-	if (v->t->failure.thread == SYM_NONE || v->deadlock)
+	if (v->t->failure.thread == SYM_NONE)
 		return 0;
 	failure_cone(&x);
 	look_at_writes(&x);
+	if (v->deadlock)
+		who_is_stuck(&x);
 	for (uint32_t k = 0; k < v->nconds; k++) {
 		const struct view_cond *d = &v->conds[k];
 
@@ -202,5 +237,6 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	free(x.asked);
 	free(x.writers);
 	free(x.last);
+	free(x.stuck);
 	return n;
 }

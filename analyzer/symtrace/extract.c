@@ -35,6 +35,9 @@ bool ext_matters(struct ext *x, const struct mach_access *a, bool *program)
 	/* The library call in which the failing thread died acts for the program. */
 	if (x->failing_in_runtime && a->thread == x->failing && a->insn > x->failing_since)
 		*program = true;
+	/* So does the one that tells a thread to end, or looks whether it has been told. */
+	if (!*program && share_cancelled(x->share, a->address) != SYM_NONE)
+		*program = true;
 	return *program || (a->flags & MACH_WRITE);
 }
 

@@ -163,6 +163,17 @@ void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned 
 	}
 }
 
+/* Its name, if that is what the location is: a word of the C library, which has none to show. */
+static char *cancellation(struct ext *x, struct ext_location *l)
+{
+	uint32_t target = share_cancelled(x->share, l->start);
+
+	if (target == SYM_NONE || target >= x->threads.n)
+		return NULL;
+	l->named.quality = EXT_NAME_GOOD;
+	return xasprintf("cancellation of %s", x->trace->threads[target].id);
+}
+
 uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
 			  uint64_t before)
 {
@@ -175,7 +186,9 @@ uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct ma
 	}
 	struct sym_var v = { .address = l->start, .width = (uint8_t)(l->size * 8), .has_init = true };
 
-	v.name = ext_name(x, a->thread, l->start, l->size, &v.type, &l->named);
+	v.name = cancellation(x, l);
+	if (!v.name)
+		v.name = ext_name(x, a->thread, l->start, l->size, &v.type, &l->named);
 	v.init = expr_const(x->trace->pool, v.width, before);
 	l->var = sym_add_var(x->trace, &v);
 	free(v.name);

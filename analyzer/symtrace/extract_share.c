@@ -21,6 +21,17 @@ struct stack {
 	bool alive;
 };
 
+/* Descriptors of threads are no larger. */
+#define MAX_DESCRIPTOR 4096u
+
+/* A call of pthread_cancel(). */
+struct cancel {
+	uint64_t descriptor; /* the target's pthread_t */
+	uint64_t word;       /* in it, which the call changes and the target tests; 0: not seen */
+	uint32_t by, target;
+	bool open;           /* the call is under way */
+};
+
 struct share {
 	struct level *level;
 	struct granule *table;
@@ -28,6 +39,7 @@ struct share {
 	struct granule *shared; /* those that are, by themselves: few, and asked for at every access */
 	size_t nshared;
 	VEC(struct stack) stacks; /* by thread */
+	VEC(struct cancel) cancels;
 	uint32_t alive;
 	uint64_t accesses;
 	struct mach_run *run;
@@ -51,6 +63,7 @@ void share_free(struct share *s)
 		return;
 	level_free(s->level);
 	vec_free(&s->stacks);
+	vec_free(&s->cancels);
 	free(s->table);
 	free(s->shared);
 	free(s);
@@ -162,12 +175,53 @@ static void touch(struct share *s, const struct mach_access *a, uint64_t address
 	}
 }
 
+static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
+{
+	struct share *s = arg;
+
+	for (size_t i = 0; i < s->cancels.n; i++)
+		if (s->cancels.v[i].by == thread)
+			s->cancels.v[i].open = false;
+	if (rec->rec.flags == (TRC_OP_CANCEL | TRC_AT_DONE << 12) && rec->thread != UINT32_MAX)
+		vec_push(&s->cancels, (struct cancel){ .descriptor = rec->object, .by = thread,
+						       .target = rec->thread, .open = true });
+}
+
+/*
+ * Threads speak to each other through the C library here. Where it keeps that a thread is
+ * cancelled is its secret, but pthread_cancel() has to change it in one step, before
+ * it does anything else to the other's descriptor.
+ */
+static void watch_cancel(struct share *s, const struct mach_access *a)
+{
+	for (size_t i = s->cancels.n; i-- > 0;) {
+		struct cancel *c = &s->cancels.v[i];
+
+		if (!c->open || c->by != a->thread || a->address - c->descriptor >= MAX_DESCRIPTOR)
+			continue;
+		c->word = a->address;
+		c->open = false;
+		granule_at(s, a->address)->flags |= G_MULTI | G_WRITTEN;
+		return;
+	}
+}
+
+uint32_t share_cancelled(const struct share *s, uint64_t address)
+{
+	for (size_t i = s->cancels.n; i-- > 0;)
+		if (s->cancels.v[i].word && address - s->cancels.v[i].word < sizeof(int))
+			return s->cancels.v[i].target;
+	return SYM_NONE;
+}
+
 static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct share *s = arg;
 
 	(void)value;
 	s->accesses++;
+	if (s->cancels.n && (a->flags & MACH_ATOMIC) && (a->flags & MACH_WRITE))
+		watch_cancel(s, a);
 	bool kernel = a->flags & MACH_KERNEL;
 	bool program = !kernel && level_is_program(s->level, a->thread, a->pc);
 	if (own_stack(s, a->thread, a->address))
@@ -263,6 +317,7 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 		.arg = s,
 		.begin = from ? on_begin : NULL,
 		.access = on_access,
+		.sync = on_sync,
 		.syscall = on_syscall,
 		.thread_start = on_start,
 		.thread_exit = on_exit_thread,

@@ -5,13 +5,15 @@
  * of two threads touched it and it was written while more than one thread was
  * alive; memory on a thread's own stack is shared as soon as program code of
  * another live thread touches it. Stacks that the C library hands from a dead
- * thread to a new one are the new one's.
+ * thread to a new one are the new one's. Shared is also the word by which the C
+ * library tells a thread that it is cancelled, although only the library touches it.
  */
 #ifndef CSCHED_SYMTRACE_EXTRACT_SHARE_H
 #define CSCHED_SYMTRACE_EXTRACT_SHARE_H
 
 #include "analyzer/machine/machine.h"
 #include "analyzer/symtrace/extract_level.h"
+#include "analyzer/symtrace/symtrace.h"
 
 struct share;
 
@@ -24,6 +26,8 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 		  bool (*stop)(void *), void *stop_arg);
 
 bool share_is_shared(const struct share *s, uint64_t address);
+/* The thread that is told there that it is cancelled, or SYM_NONE. */
+uint32_t share_cancelled(const struct share *s, uint64_t address);
 uint64_t share_count(const struct share *s);    /* shared granules */
 uint64_t share_accesses(const struct share *s); /* accesses seen */
 

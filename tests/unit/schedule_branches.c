@@ -54,6 +54,27 @@ static void the_one_that_asks(void)
 	free(text);
 }
 
+/*
+ * Told to end while it holds a lock. Who tells sees that the other is at a place where it can be
+ * told, so the lock is taken in every order; only the branch on having been told helps.
+ */
+static void into_a_deadlock(void)
+{
+	struct sym_trace *t = parse(
+		"csched-sym 1\nvar told 32 init 0\nobject m mutex\n"
+		"thread T0\n read told a\n cond (eq a 2)\n write told 6\n lock m\n"
+		"thread T0.1\n lock m\n write told 2\n read told b\n cond (eq b 6)\n exit\n"
+		"failure deadlock thread T0\nblocked T0 2\n");
+	struct sched_answer *a = solve(t, SCHED_SC);
+
+	CHECK(a->found && a->ncause == 1 && a->cause_minimal && has_edge(a, 0, 1, 1, 2),
+	      "the branch of the one that holds the lock is the cause");
+	CHECK(a->nalternates == 1 && a->alternates[0].path_differs && a->alternates[0].left.thread == 1,
+	      "which goes elsewhere when it has not been told");
+	sched_answer_free(a);
+	sym_trace_free(t);
+}
+
 /* Once the recorded path was left, it is not looked at again. */
 static void leave_at_once(void)
 {
@@ -152,6 +173,7 @@ int main(void)
 {
 	consequences();
 	the_one_that_asks();
+	into_a_deadlock();
 	leave_at_once();
 	adding_up();
 	lengthened();
