@@ -105,7 +105,7 @@ static bool at_point(struct execution *x, uint32_t t, uint64_t place)
 {
 	const struct exec_point *p = x->first_of[t] < x->npoints ? &x->points[x->first_of[t]] : NULL;
 
-	return p && p->place == place && exec_count(x, p) + 1 == p->nth;
+	return p && exec_stands_at(x, p, place);
 }
 
 /* The failing thread is to go first, and has not begun: there is none yet, or its creator lets it wait. */

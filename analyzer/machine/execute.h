@@ -8,7 +8,8 @@ struct exec_point {
 	uint32_t thread;
 	uint64_t insn;  /* in the recorded run */
 	uint64_t place; /* pc, or a number for (operation, site); 0: neither was found */
-	uint64_t nth;   /* execution of it by the thread, from 1, since the start */
+	uint64_t inside; /* of a pc: the operation that the thread was inside of, see struct execution */
+	uint64_t nth;   /* execution of it (inside of that) by the thread, from 1, since the start */
 	size_t next;    /* of the same thread */
 	bool ends;      /* it is the end of the thread */
 };
@@ -106,6 +107,8 @@ void exec_count_up(struct execution *x, uint32_t thread, uint64_t place);
 void exec_counts_reset(struct execution *x);
 uint64_t exec_count(struct execution *x, const struct exec_point *p); /* of its place, so far */
 uint64_t exec_event_place(unsigned op_at, uint64_t site);
+/* The point's thread is at this place, and its n-th execution is next. */
+bool exec_stands_at(struct execution *x, const struct exec_point *p, uint64_t place);
 /* The n-th execution of the point's place is behind us (its step included). */
 bool exec_reached(struct mach_run *r, struct execution *x, const struct exec_point *p);
 

@@ -1,6 +1,7 @@
 /*
  * Points of another order, translated: "the n-th execution of this pc by this
- * thread", "the n-th call of this kind from this site" (see execute.c).
+ * thread", "the n-th inside of waits at this site", "the n-th call of this kind from this
+ * site" (see execute.c).
  */
 #include "analyzer/machine/execute.h"
 
@@ -49,22 +50,39 @@ uint64_t exec_event_place(unsigned op_at, uint64_t site)
 	return mix(site, op_at) | 1ull << 63;
 }
 
-static void note_decider(struct exec_point *p, uint32_t thread, uint64_t insn, uint64_t place, uint64_t nth)
+static bool is_pc(uint64_t place)
+{
+	return !(place >> 63);
+}
+
+/*
+ * How often the C library passes an instruction of its own depends on the order: an unlock that
+ * nobody waits for is done elsewhere. The one inside the third wait at this site is always the same.
+ */
+static struct count *count_inside(struct execution *x, uint32_t thread, uint64_t place, uint64_t inside)
+{
+	return count_at(&x->counts, thread, is_pc(place) && inside ? mix(place, inside) | 1 : place);
+}
+
+static void note_decider(struct exec_point *p, uint32_t thread, uint64_t insn, const struct exec_point *at)
 {
 	if (thread == p->thread && insn == p->insn) {
-		p->place = place;
-		p->nth = nth;
+		p->place = at->place;
+		p->inside = at->inside;
+		p->nth = at->nth;
 	}
 }
 
 void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t insn)
 {
-	struct count *c = count_at(&x->counts, thread, place);
+	struct exec_point at = { .place = place,
+				 .inside = is_pc(place) ? x->unfinished[thread].place : 0 };
+	struct count *c = count_inside(x, thread, place, at.inside);
 
 	if (c->insn == insn)
 		return; /* another access of the same instruction */
 	c->insn = insn;
-	c->n++;
+	at.nth = ++c->n;
 	for (size_t i = x->first_of[thread]; i < x->npoints; i = x->points[i].next) {
 		struct exec_point *p = &x->points[i];
 
@@ -72,12 +90,13 @@ void exec_passed(struct execution *x, uint32_t thread, uint64_t place, uint64_t 
 			break;
 		if (p->insn == insn && !p->place) {
 			p->place = place;
-			p->nth = c->n;
+			p->inside = at.inside;
+			p->nth = at.nth;
 		}
 		x->first_of[thread] = p->next;
 	}
-	note_decider(&x->fate, thread, insn, place, c->n);
-	note_decider(&x->brink, thread, insn, place, c->n);
+	note_decider(&x->fate, thread, insn, &at);
+	note_decider(&x->brink, thread, insn, &at);
 }
 
 /* Only where the fate is one: of branches no point is made. */
@@ -207,6 +226,7 @@ static void find_fault(struct mach_run *r, struct execution *x)
 	if (x->fate.thread == NO_THREAD || x->fate.nth || x->fate.insn < x->fail_insns)
 		return;
 	x->fate.place = f->regs[TRC_RIP];
+	x->fate.inside = x->unfinished[x->fate.thread].place;
 	x->fate.nth = exec_count(x, &x->fate) + 1;
 }
 
@@ -252,7 +272,7 @@ err_t exec_translate(struct mach_run *r, struct execution *x, const struct mach_
 
 void exec_count_up(struct execution *x, uint32_t thread, uint64_t place)
 {
-	count_at(&x->counts, thread, place)->n++;
+	count_inside(x, thread, place, x->inside[thread])->n++;
 }
 
 void exec_counts_reset(struct execution *x)
@@ -264,7 +284,13 @@ void exec_counts_reset(struct execution *x)
 
 uint64_t exec_count(struct execution *x, const struct exec_point *p)
 {
-	return count_at(&x->counts, p->thread, p->place)->n;
+	return count_inside(x, p->thread, p->place, p->inside)->n;
+}
+
+bool exec_stands_at(struct execution *x, const struct exec_point *p, uint64_t place)
+{
+	return p->place == place && (!is_pc(place) || p->inside == x->inside[p->thread]) &&
+	       exec_count(x, p) + 1 == p->nth;
 }
 
 bool exec_reached(struct mach_run *r, struct execution *x, const struct exec_point *p)

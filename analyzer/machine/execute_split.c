@@ -11,13 +11,12 @@ bool exec_splits(const struct execution *x, const struct exec_point *p)
 	const struct exec_point *q = p->next < x->npoints ? &x->points[p->next] : NULL;
 
 	return q && q != p + 1 && q->insn == p->insn && p->place && q->place == p->place &&
-	       q->nth == p->nth && !(p->place >> 63);
+	       q->inside == p->inside && q->nth == p->nth && !(p->place >> 63);
 }
 
 static bool stands_before(struct mach_run *r, struct execution *x, const struct exec_point *p)
 {
-	return r->m->frame->g.guest_RIP == p->place && !x->step[p->thread] &&
-	       exec_count(x, p) + 1 == p->nth;
+	return exec_stands_at(x, p, r->m->frame->g.guest_RIP) && !x->step[p->thread];
 }
 
 bool exec_load_early(struct mach_run *r, struct execution *x, struct run_thread *t,
