@@ -29,6 +29,8 @@
 #define MINIMIZE_ALL 20.0
 /* From so many on nobody reads it: only what is easy to drop is dropped. */
 #define CAUSE_MANY 64
+/* And from so many on even the question takes a second. */
+#define CAUSE_HOPELESS 1000
 #define MINIMIZE_MANY 2.0
 /* About a quarter of a second; and a few seconds, where nothing else tells. */
 #define EXHAUST_STATES 40000
@@ -457,7 +459,7 @@ static bool extract(struct cause *x, struct study *s)
 	/* What is easy to find is there, should the rest take all the time. */
 	if (!x->w->a->nalternates)
 		alternates_of(x, s, true);
-	x->w->a->cause_minimal = minimize(x, s);
+	x->w->a->cause_minimal = x->core.n < CAUSE_HOPELESS && minimize(x, s);
 	x->w->a->stats.core_minimal = x->core.n;
 	return true;
 }
@@ -539,6 +541,47 @@ static void export_cause(struct cause *x, const struct study *s)
 	a->stats.core_minimal = x->core.n;
 }
 
+/* The branch, or the failure, looked at this too early: what it missed was under way. */
+static bool looked_too_early(const struct study *s, uint32_t edge)
+{
+	const struct sched_view *v = s->w->v;
+	const struct sym_event *before = v->ev[s->edges.v[edge].before].e;
+	uint32_t thread = s->diverge != VIEW_NONE ? v->conds[s->diverge].thread : v->t->failure.thread;
+
+	return before->thread == thread && before->op == SYM_READ;
+}
+
+/*
+ * What a counter came to follows from where everybody stood: all these orderings together, each
+ * needed, and nobody reads them. But to turn one of them is enough to avoid the failure, and
+ * that one tells what happened.
+ */
+static bool tell_one(struct cause *x, struct study *s)
+{
+	uint32_t *order = xcalloc(s->w->n - s->from + 1, sizeof *order), *edges;
+	size_t n = x->core.n, found = SIZE_MAX;
+
+	edges = xcalloc(n + 1, sizeof *edges);
+	memcpy(edges, x->core.v, n * sizeof *edges);
+	turn_sort(s, edges, n);
+	for (int early = 1; early >= 0 && found == SIZE_MAX; early--)
+		for (size_t i = 0; i < n && found == SIZE_MAX && !work_stopped(s->w); i++)
+			if (looked_too_early(s, edges[i]) == early &&
+			    turn_directly(s, edges[i], NULL, 0, order))
+				found = i;
+	if (found != SIZE_MAX) {
+		x->core.n = 0;
+		vec_push(&x->core, edges[found]);
+		x->w->a->cause_minimal = true;
+		work_why(x->w, "the failure follows from the order of %zu pairs taken together; told is one "
+			 "whose turning is enough to avoid it", n);
+		alternates_of(x, s, true);
+	}
+	free(edges);
+	free(order);
+	return found != SIZE_MAX;
+}
+
 void find_cause(struct work *w)
 {
 	struct cause x = { .w = w };
@@ -556,6 +599,10 @@ void find_cause(struct work *w)
 		s = far_study(w);
 	bool many = caused && x.core.n >= CAUSE_MANY && w->a->nalternates;
 
+	if (many && tell_one(&x, s)) {
+		free(w->a->cause);
+		export_cause(&x, s);
+	}
 	if (s && !many && !(w->a->nalternates && work_stopped(w)))
 		alternates_of(&x, s, false);
 	/* Last, because it may take all the time that is left. */

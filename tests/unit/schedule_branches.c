@@ -75,6 +75,30 @@ static void into_a_deadlock(void)
 	sym_trace_free(t);
 }
 
+/* Many come and go before somebody looks whether anyone is in; the last comes too late for that. */
+static void what_a_counter_came_to(void)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_str(&b, "csched-sym 1\nvar in 32 init 0\n"
+		       "thread T0\n read in r step 900\n cond (eq r 0)\n fail step 901\n");
+	for (int i = 1; i <= 66; i++)
+		strbuf_fmt(&b, "thread T0.%d\n rmw in a%d (add a%d 1) step %d\n rmw in b%d (sub b%d 1) step %d\n",
+			   i, i, i, 2 * i, i, i, 2 * i + 1);
+	strbuf_str(&b, "thread T0.67\n rmw in z (add z 1) step 1000\nfailure assert thread T0\n");
+	char *text = strbuf_take(&b);
+	struct sym_trace *t = parse(text);
+	struct sched_answer *a = solve(t, SCHED_SC);
+
+	CHECK(a->found && a->ncause == 1 && has_edge(a, 0, 0, 67, 0),
+	      "of all who make up a count the one is told that was looked for too early");
+	CHECK(a->nalternates == 1 && a->alternates[0].inverted.after.thread == 67 && a->why,
+	      "the alternate turns it; that there are others is said");
+	sched_answer_free(a);
+	sym_trace_free(t);
+	free(text);
+}
+
 /* Once the recorded path was left, it is not looked at again. */
 static void leave_at_once(void)
 {
@@ -174,6 +198,7 @@ int main(void)
 	consequences();
 	the_one_that_asks();
 	into_a_deadlock();
+	what_a_counter_came_to();
 	leave_at_once();
 	adding_up();
 	lengthened();

@@ -28,7 +28,7 @@ static void push(struct cell *cell)
 	struct cell *old = atomic_load(&head);				/* @push */
 
 	do
-		atomic_store(&cell->next, old);
+		atomic_store(&cell->next, old);				/* @link */
 	while (!atomic_compare_exchange_weak(&head, &old, cell));	/* @push */
 }
 
