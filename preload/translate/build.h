@@ -23,7 +23,8 @@ struct build {
 	bool in_slot;         /* the operand of the instruction at hand is in ctx, see value_emit() */
 	bool ticket;          /* the instruction at hand takes one */
 	bool goes_along;      /* the instruction at hand is a branch that is followed */
-	bool vec15_in;        /* the application's xmm15 is in the register right now */
+	bool vec15_in;        /* the application's xmm15 is in the register right now, ... */
+	bool vec15_low;       /* ... but what is above its 128 bits is in ctx */
 	struct trc_side sides[TR_MAX_SIDES];
 	struct trc_item items[TR_MAX_ITEMS];
 	uint16_t lens[TR_MAX_INSNS + 1]; /* emitted bytes per instruction, and enum tr_len_flag */

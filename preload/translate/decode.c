@@ -278,20 +278,32 @@ static void look_closer(struct insn *in, unsigned kind)
 	}
 }
 
-/* Every way an operand can name register 15 of the vector file. */
+/* modrm.rm is a general register: movd and movq, cvtsi2ss and cvtsi2sd */
+static bool rm_is_general(const struct insn *in)
+{
+	return in->map == 1 && (in->op == 0x6e || (in->op == 0x7e && !(in->prefixes & INSN_PF3)) ||
+				(in->op == 0x2a && in->prefixes & (INSN_PF2 | INSN_PF3)));
+}
+
+/*
+ * Every way an operand can name register 15 of the vector file. With EVEX a further bit of each says that
+ * it is one of 16 to 31: rex & 16 for modrm.reg, rex & 2 for modrm.rm, vvvv & 16.
+ */
 static bool names_vector15(const struct insn *in, const uint8_t *code)
 {
+	bool evex = in->vex == 2;
 	bool vsib = in->vex && in->map == 2 && (in->flags & INSN_MEM) &&
 		    ((in->op >= 0x90 && in->op <= 0x93) || (in->op >= 0xa0 && in->op <= 0xa3) ||
 		     in->op == 0xc6 || in->op == 0xc7);
 
-	if ((in->modrm >> 3 & 7) == 7 && (in->rex & 4))
+	if ((in->modrm >> 3 & 7) == 7 && (in->rex & 4) && !(evex && in->rex & 16))
 		return true;
-	if (in->modrm >> 6 == 3 && (in->modrm & 7) == 7 && (in->rex & 1))
+	if (in->modrm >> 6 == 3 && (in->modrm & 7) == 7 && (in->rex & 1) && !(evex && in->rex & 2) &&
+	    !rm_is_general(in))
 		return true;
-	if (in->vex && (in->vvvv & 15) == 15)
+	if (in->vex && in->vvvv == 15)
 		return true;
-	if (vsib && (in->sib >> 3 & 7) == 7 && (in->rex & 2))
+	if (vsib && (in->sib >> 3 & 7) == 7 && (in->rex & 2) && !(evex && in->vvvv & 16))
 		return true;
 	return in->vex == 1 && in->map == 3 && in->imm_len == 1 && code[in->imm_off] >> 4 == 15;
 }

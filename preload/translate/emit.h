@@ -99,6 +99,8 @@ void emit_ptr_add(unsigned n);                     /* paddq xmm15, n; n <= 64 */
 void emit_vec15_in(void);  /* the application's xmm15 into the register, the pointer to ctx */
 void emit_vec15_in_exact(void);
 void emit_vec15_out(void);
+void emit_vec15_low_in(void);                      /* only the low 128 bits */
+void emit_vec15_low_out(void);
 void emit_vzeroupper_fix(void);                    /* the same for the saved copy */
 void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc);
 bool emit_copy_reaches(const struct insn *in, const uint8_t *code, uint64_t pc);

@@ -86,6 +86,16 @@
 9:
 .endm
 
+/* Clobbers the flags. Without VEX it would be dear where upper parts of vector registers are in use. */
+.macro store_pointer
+	testb	$1, tr_machine(%rip)	/* avx */
+	jz	8f
+	vmovq	%xmm15, %gs:CTX_PTR
+	jmp	9f
+8:	movq	%xmm15, %gs:CTX_PTR
+9:
+.endm
+
 	.text
 
 /* From a stub: rcx is the exit, the application's rcx is in CTX_RCX. */
@@ -112,7 +122,7 @@ function tr_enter_callout
 	pushfq
 	popq	%gs:CTX_FLAGS
 	cld
-	movq	%xmm15, %gs:CTX_PTR
+	store_pointer
 	movq	%gs:CTX_SELF, %rdi
 	call	tr_callout
 /* Back into the middle of a fragment; a pending signal is being stepped towards. */
@@ -331,7 +341,7 @@ enter:
 	pushfq
 	popq	%gs:CTX_FLAGS
 	cld
-	movq	%xmm15, %gs:CTX_PTR
+	store_pointer
 	movq	%gs:CTX_SELF, %rdi
 	call	tr_dispatch
 

@@ -56,24 +56,47 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 	return false;
 }
 
+/* VEX.L, EVEX.L'L; or the rounding that may stand in its place */
+static bool is_wide(const struct insn *in, const uint8_t *code)
+{
+	return in->vex && code[in->op_off - 1] & (in->vex == 1 ? 0x04 : 0x70);
+}
+
+/*
+ * The application's xmm15 into the register. Instructions without VEX neither read nor change what is above 128 bits;
+ * those that do not use more must not make it look used.
+ */
+static void vec15_wanted(struct build *b, const struct insn *in, const uint8_t *code)
+{
+	bool low = !in->vex && !(in->flags & INSN_XSTATE);
+
+	if (b->vec15_low && !low)
+		vec15_settle(b);
+	if (b->vec15_in)
+		return;
+	if (low)
+		emit_vec15_low_in();
+	else if (is_wide(in, code))
+		emit_vec15_in();
+	else
+		emit_vec15_in_exact();
+	b->vec15_in = true;
+	b->vec15_low = low;
+}
+
 static void plain(struct build *b, const struct insn *in)
 {
 	const uint8_t *code = (const uint8_t *)b->pc;
 
 	if (in->map == 1 && in->op == 0x1e && code[in->len - 1] == 0xfa && in->len == 4)
 		return; /* endbr64 */
-	if ((in->flags & INSN_XMM15) && !b->vec15_in) {
-		if (in->flags & INSN_XSTATE)
-			emit_vec15_in_exact();
-		else
-			emit_vec15_in();
-		b->vec15_in = true;
-	}
+	if (in->flags & INSN_XMM15)
+		vec15_wanted(b, in, code);
 	if (b->in_slot)
 		value_copy(in, code, CTX_R11);
 	else
 		emit_copy(in, code, b->pc);
-	if ((in->flags & INSN_VZEROUPPER) && !b->vec15_in)
+	if ((in->flags & INSN_VZEROUPPER) && (!b->vec15_in || b->vec15_low))
 		emit_vzeroupper_fix();
 }
 
@@ -245,6 +268,7 @@ static void fill(struct build *b)
 			more = one(b, &in, is_ordered(&in, &wish));
 		unsigned flags = (b->ticket ? TR_LEN_TICKET : 0) |
 				 (b->vec15_in ? TR_LEN_VEC15 : 0) |
+				 (b->vec15_low ? TR_LEN_LOW15 : 0) |
 				 (b->goes_along ? TR_LEN_TAKEN : 0);
 		if (wish.flags & CTL_CALLOUT_AFTER && more && !b->goes_along)
 			callout_after(b, wish.id);

@@ -45,9 +45,11 @@ static struct tr_exit *exit_here(struct build *b, uint64_t target, enum low_poin
 
 void vec15_settle(struct build *b)
 {
-	if (b->vec15_in)
+	if (b->vec15_in && b->vec15_low)
+		emit_vec15_low_out();
+	else if (b->vec15_in)
 		emit_vec15_out();
-	b->vec15_in = false;
+	b->vec15_in = b->vec15_low = false;
 }
 
 /* The byte that says "no side exit was taken", when there was one to take. */

@@ -151,9 +151,12 @@ static bool synchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr
 	c->pc = state.regs[TRC_RIP] + breakpoint;
 	if (state.xmm15_is_app) {
 		memcpy(c->vec15, xmm15(uc), 16);
-		if (tr_machine.avx)
+		if (tr_machine.avx && !state.xmm15_low)
 			memcpy(c->vec15 + 16,
 			       (uint8_t *)uc->fpstate + tr_machine.avx_offset + 240, 16);
+		if (tr_machine.avx512 && !state.xmm15_low)
+			memcpy(c->vec15 + 32,
+			       (uint8_t *)uc->fpstate + tr_machine.zmm_offset + 480, 32);
 	} else {
 		c->ptr = *xmm15(uc);
 	}

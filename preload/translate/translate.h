@@ -365,8 +365,9 @@ enum tr_len_flag {
 	TR_LEN_TICKET = 0x8000, /* it faults with its shard's lock held */
 	TR_LEN_VEC15 = 0x4000,  /* the application's xmm15 is in the register */
 	TR_LEN_TAKEN = 0x2000,  /* a branch whose target comes next */
+	TR_LEN_LOW15 = 0x1000,  /* of the application's xmm15 only 128 bits are */
 };
-#define TR_LEN(l) ((l) & 0x1fffu)
+#define TR_LEN(l) ((l) & 0x0fffu)
 uint16_t *tr_lens(uint32_t at);
 uint32_t tr_lens_new(const uint16_t *lens, unsigned n);
 void tr_link_direct(struct tr_exit *x, struct tr_frag *f);
@@ -432,7 +433,8 @@ void tr_broken_base(void); /* an address to relate internal errors to */
 void tr_deliver(struct tr_ctx *c);
 struct tr_app_state {
 	uint64_t regs[TRC_NREGS];
-	bool xmm15_is_app; /* the vector register holds the application's value */
+	bool xmm15_is_app; /* the vector register holds the application's value ... */
+	bool xmm15_low;    /* ... but for what is above its 128 bits */
 };
 bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uint64_t regs[16],
 		    uint64_t rflags, struct tr_app_state *out);
