@@ -224,8 +224,10 @@ void call_record_leave(struct call *k)
 		return;
 	}
 	struct trc_leave *r = rec_begin(s, size);
-	if (!r)
+	if (!r) {
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* for call_run() */
 		return;
+	}
 	uint8_t *at = (uint8_t *)(r + 1);
 
 	r->tsc = raw_tsc();
