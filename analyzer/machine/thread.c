@@ -109,6 +109,11 @@ static bool falls_on(const struct run_thread *t)
 	       path_frag_kind(t->step.frag) == TRC_FRAG_DIRECT;
 }
 
+bool run_between(const struct run_thread *t)
+{
+	return !t->s.in_step || (falls_on(t) && t->s.item >= t->step.nitems);
+}
+
 /* Brings the path to the fragment that holds the next branch or stop. */
 static enum path_state approach(struct mach_run *r, struct run_thread *t)
 {
@@ -142,6 +147,14 @@ static void step_done(struct mach_run *r, struct run_thread *t)
 	run_pass_marks(t);
 	if (run_wants_stop(t) || run_failure_near(r, t))
 		r->m->stop_asked = true;
+}
+
+/* A branch of the fragment was passed. The last one: what stands behind the fragment may be due. */
+static void side_passed(struct mach_run *r, struct run_thread *t)
+{
+	t->s.side++;
+	if (falls_on(t))
+		step_done(r, t);
 }
 
 /* Verdicts of the branch hook, kept for the loop that called the engine. */
@@ -199,7 +212,7 @@ static bool branch_conditional(struct mach_run *r, struct run_thread *t,
 	if (leaves)
 		step_done(r, t);
 	else
-		t->s.side++;
+		side_passed(r, t);
 	return true;
 }
 
@@ -232,8 +245,10 @@ static bool branch_guessed(struct mach_run *r, struct run_thread *t, const struc
 	}
 	if (s->exit == PATH_CUT && next != usual)
 		return refuse(r, ACT_END);
-	t->s.side++;
-	return indirect_is(r, b, next, usual);
+	if (!indirect_is(r, b, next, usual))
+		return false;
+	side_passed(r, t);
+	return true;
 }
 
 /*

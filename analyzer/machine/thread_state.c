@@ -194,5 +194,5 @@ bool run_failure_near(const struct mach_run *r, const struct run_thread *t)
 	const struct trc_failure *f = r->t->failure;
 
 	return f && f->thread == t->index && f->signal && f->path_pos == t->s.cursor.pos &&
-	       !t->s.in_step && run_ended(t);
+	       run_between(t) && run_ended(t);
 }

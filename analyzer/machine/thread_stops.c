@@ -227,11 +227,15 @@ static enum action at_boundary(struct mach_run *r, struct run_thread *t)
 /* A signal or the failure waits behind fragments that leave no byte: step to it. */
 static bool signal_is_near(const struct mach_run *r, struct run_thread *t)
 {
-	const struct trc_rec *rec = run_head(t);
+	const struct trc_rec *rec;
 
+	/* Behind a system call a new generation is noted before the signal that interrupted it. */
+	if (run_between(t))
+		run_pass_marks(t);
+	rec = run_head(t);
 	if (run_failure_near(r, t))
 		return true;
-	return rec && rec->type == TRC_SIGNAL && !t->s.in_step && run_wants_stop(t);
+	return rec && rec->type == TRC_SIGNAL && run_between(t) && run_wants_stop(t);
 }
 
 static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
@@ -286,6 +290,13 @@ static enum action at_item(struct mach_run *r, struct run_thread *t, bool grante
 	return ACT_MISMATCH;
 }
 
+/* The thread stands before an instruction, which is not executed yet. */
+static bool stands_before(enum mach_stop stop)
+{
+	return stop == STOP_SYSCALL || stop == STOP_NONDET || stop == STOP_EVENT ||
+	       stop == STOP_BREAK;
+}
+
 static bool is_until(const struct mach_run *r, const struct run_thread *t)
 {
 	return r->o.until_pc && r->o.until_thread == t->index && !r->looking_ahead && !r->hooks &&
@@ -295,6 +306,13 @@ static bool is_until(const struct mach_run *r, const struct run_thread *t)
 static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,
 			      bool granted)
 {
+	/* Before what stands here is looked for on a path that goes on elsewhere. */
+	if (stands_before(stop) && !r->free && !granted && signal_is_near(r, t)) {
+		enum action a = at_boundary(r, t);
+
+		if (a != ACT_RUN)
+			return a;
+	}
 	switch (stop) {
 	case STOP_SYSCALL:
 		return at_syscall(r, t);
@@ -366,7 +384,7 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 		uint64_t stop_at;
 		enum mach_stop stop;
 
-		if (!r->free && signal_is_near(r, t)) {
+		if (!r->free && !granted && signal_is_near(r, t)) {
 			a = at_boundary(r, t);
 			r->time += m->insns - before;
 			if (a != ACT_RUN)
