@@ -27,6 +27,35 @@ static void emit_stop(struct builder *w, enum mach_stop why, uint64_t pc)
 	w->b->end = BLOCK_STOP;
 }
 
+/*
+ * Programs made to work with valgrind too (GLib's do) hold rotations that together do nothing. libVEX takes
+ * them, with what follows, for one request to valgrind; the processor executes them.
+ */
+static bool is_request(const uint8_t *bytes)
+{
+	static const uint8_t rotations[16] = {
+		0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d,
+		0x48, 0xc1, 0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33,
+	};
+
+	return !memcmp(bytes, rotations, sizeof rotations);
+}
+
+/* Up to n instructions; the first rotation of a request is lifted without what follows it. */
+static bool lift_some(const uint8_t *bytes, const struct insn *insns, unsigned n, struct lifted *l)
+{
+	uint8_t alone[MAX_INSN_BYTES + 64] = { 0 };
+	unsigned k = 1;
+
+	if (is_request(bytes)) {
+		memcpy(alone, bytes, insns[0].i.length);
+		return lift(alone, insns[0].pc, 1, l);
+	}
+	while (k < n && !is_request(bytes + (insns[k].pc - insns[0].pc)))
+		k++;
+	return lift(bytes, insns[0].pc, k, l);
+}
+
 /* Adds instructions [first, first + n) of the same class, from libVEX. */
 static bool add_plain(struct builder *w, const uint8_t *bytes, const struct insn *insns,
 		      unsigned first, unsigned n)
@@ -39,7 +68,7 @@ static bool add_plain(struct builder *w, const uint8_t *bytes, const struct insn
 		unsigned got = 0;
 
 		w->insn = first + done;
-		if (lift(bytes + (in->pc - insns[0].pc), in->pc, n - done, &l)) {
+		if (lift_some(bytes + (in->pc - insns[0].pc), in, n - done, &l)) {
 			got = compile_run(w, &l);
 			if (got > n - done)
 				got = n - done;
