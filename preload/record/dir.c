@@ -91,15 +91,34 @@ int rec_dir_open(const char *name, int flags)
 
 	if (temporary)
 		raw(SYS_close, fd);
+	if (file == -EACCES || file == -EPERM) {
+		int kept = held_open(name);
+
+		return kept >= 0 ? kept : (int)file;
+	}
 	return (int)file;
 }
 
-/* The program's name as a person would say it: the last part of argv[0]. */
+void rec_dir_hand_over(uint32_t uid)
+{
+	if (path[0] && is_ours(dir_fd))
+		held_take(dir_fd, uid);
+}
+
+/*
+ * The program's name as a person would say it: the last part of argv[0]. Forked children have that of
+ * the first process: by then a server may have written what it does over argv.
+ */
 static void program_name(struct raw_text *t)
 {
+	static char known[65];
 	char buf[256];
 	const char *name = buf;
 
+	if (known[0]) {
+		text_str(t, known);
+		return;
+	}
 	if (raw_slurp("/proc/thread-self/cmdline", buf, sizeof buf) <= 0 &&
 	    raw_slurp("/proc/self/comm", buf, sizeof buf) <= 0)
 		buf[0] = 0;
@@ -119,6 +138,7 @@ static void program_name(struct raw_text *t)
 	}
 	if (t->n == start)
 		text_str(t, "program");
+	memcpy(known, t->s + start, t->n - start);
 }
 
 static bool parent_path(struct raw_text *t)
@@ -249,6 +269,7 @@ void rec_dir_forget(void)
 {
 	if (is_ours(dir_fd))
 		raw(SYS_close, dir_fd);
+	held_forget();
 	dir_fd = -1;
 	path[0] = 0;
 }
@@ -276,15 +297,24 @@ static bool remove_entries(int fd)
 	}
 }
 
-/* Another name first, see above. `name` in the directory `at`; returns what it is called now. */
+/*
+ * Another name first, see above. `name` in the directory `at`; returns what it is called now.
+ * NULL: this user may not remove it. What cannot be removed as a whole is left as a whole.
+ */
 static const char *take_name(int at, const char *name)
 {
 	static char other[DIR_PATH_MAX];
 	struct raw_text t = { other, 0, sizeof other };
 
+	if (!named)
+		return name;
 	text_str(&t, name);
 	text_str(&t, UNNAMED);
-	return named && !raw(SYS_renameat, at, name, at, other) ? other : name;
+	long err = raw(SYS_renameat, at, name, at, other);
+
+	if (err == -EACCES || err == -EPERM)
+		return NULL;
+	return err ? name : other;
 }
 
 /*
@@ -308,8 +338,9 @@ static void remove_tree(void)
 	/* Again until nothing is left: unlinking while reading may skip names. */
 	do
 		raw(SYS_lseek, fd, 0, 0);
-	while (remove_entries(fd));
-	raw(SYS_unlinkat, at, name, AT_REMOVEDIR);
+	while (name && remove_entries(fd));
+	if (name)
+		raw(SYS_unlinkat, at, name, AT_REMOVEDIR);
 	raw(SYS_close, fd);
 	dir_fd = -1;
 	if (!raw_failed(parent))

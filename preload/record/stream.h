@@ -147,9 +147,16 @@ bool rec_dir_create(void);
 bool rec_dir_publish(void);
 const char *rec_dir_path(void); /* absolute; "" when there is none */
 void rec_dir_remove(void);
+void rec_dir_hand_over(uint32_t uid); /* before the process becomes this user */
 void rec_dir_forget(void); /* after fork in the child: it is the parent's */
 /* A file of the trace, opened O_RDWR|O_CLOEXEC; negative errno. Caller closes. */
 int rec_dir_open(const char *name, int flags);
+
+/* ---- held.c: files that the process may no longer open ---- */
+
+void held_take(int dir, uint32_t uid);
+int held_open(const char *name); /* a descriptor of the caller's; negative: not held */
+void held_forget(void);
 
 /* After fork in the child: forget the parent's streams (unmap, never write). */
 void rec_forget(struct rec_stream *s);

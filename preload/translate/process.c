@@ -323,6 +323,13 @@ static void futex_call(struct call *k)
 		call_effect_add(k, k->args[4], 4, TRC_EFFECT_WRITE);
 }
 
+static void change_user(struct call *k, uint32_t uid)
+{
+	if (uid != (uint32_t)-1)
+		rec_dir_hand_over(uid);
+	k->result = call_run(k, k->args);
+}
+
 bool call_process(struct call *k)
 {
 	switch (k->nr) {
@@ -333,6 +340,8 @@ bool call_process(struct call *k)
 	case SYS_futex: futex_call(k); return true;
 	case SYS_arch_prctl: segment_call(k); return true;
 	case SYS_seccomp: case SYS_prctl: return restricts_itself(k);
+	case SYS_setuid: case SYS_setfsuid: change_user(k, (uint32_t)k->args[0]); return true;
+	case SYS_setreuid: case SYS_setresuid: change_user(k, (uint32_t)k->args[1]); return true;
 	case SYS_set_tid_address:
 		k->ctx->clear_tid = k->args[0];
 		k->result = raw(SYS_gettid);
