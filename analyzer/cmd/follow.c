@@ -91,6 +91,15 @@ static err_t not_to_the_end(const struct explanation *e)
 		       (unsigned long long)r->insns, why);
 }
 
+/* The failure came after recording had stopped: nothing is known of what led to it. */
+static bool stopped_before(const struct explanation *e)
+{
+	for (size_t i = 0; i < e->t->notes.n; i++)
+		if (e->t->notes.v[i]->rec.flags == 1)
+			return e->followed.end == MACH_END_PATH && e->t->failure;
+	return false;
+}
+
 err_t follow_to_end(const char *path, struct explain_options *o, struct explanation **out)
 {
 	struct explanation *e;
@@ -101,8 +110,8 @@ err_t follow_to_end(const char *path, struct explain_options *o, struct explanat
 	follow_quiet();
 	if (bad)
 		return bad;
-	if (e->followed.end != MACH_END_FAILURE && e->followed.end != MACH_END_EXIT &&
-	    e->followed.end != MACH_END_PATH) {
+	if ((e->followed.end != MACH_END_FAILURE && e->followed.end != MACH_END_EXIT &&
+	     e->followed.end != MACH_END_PATH) || stopped_before(e)) {
 		bad = not_to_the_end(e);
 		explanation_free(e);
 		return bad;

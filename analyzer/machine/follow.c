@@ -123,6 +123,25 @@ static bool somebody_waits(const struct mach_run *r)
 	return false;
 }
 
+/* Recording stopped before the program did, and a thread is where its record ends. */
+static bool is_cut_short(const struct mach_run *r)
+{
+	for (size_t i = 0; i < r->nthreads && run_degraded(r); i++)
+		if (run_alive(&r->threads[i]) && r->threads[i].s.action == ACT_END)
+			return true;
+	return false;
+}
+
+static enum mach_end record_ends(struct mach_run *r)
+{
+	const struct trc_note *why = run_degraded(r);
+
+	run_say(r, why ? "the record ends here: %.*s" : "the record ends here",
+		why ? (int)why->text_len : 0, why ? why->text : "");
+	/* A program that became another one ended as recorded. */
+	return r->t->end && r->t->end->rec.flags == 2 ? MACH_END_EXIT : MACH_END_PATH;
+}
+
 /* No thread can go on: the record ends here, or the orders contradict each other. */
 static enum mach_end stuck(struct mach_run *r)
 {
@@ -132,7 +151,7 @@ static enum mach_end stuck(struct mach_run *r)
 		verdict_failure(r, &r->threads[index < r->nthreads ? index : 0]);
 		return MACH_END_FAILURE;
 	}
-	for (size_t i = 0; i < r->nthreads; i++) {
+	for (size_t i = 0; i < r->nthreads && !is_cut_short(r); i++) {
 		struct run_thread *t = &r->threads[i];
 
 		if (waits(t)) {
@@ -146,9 +165,7 @@ static enum mach_end stuck(struct mach_run *r)
 			return MACH_END_DIVERGED;
 		}
 	}
-	run_say(r, "the record ends here");
-	/* A program that became another one ended as recorded. */
-	return r->t->end && r->t->end->rec.flags == 2 ? MACH_END_EXIT : MACH_END_PATH;
+	return record_ends(r);
 }
 
 static bool has_ticket(const struct run_thread *t)
@@ -250,7 +267,8 @@ static void follow(struct mach_run *r)
 		search_checkpoint(r);
 		t = run_choose(r, &insns);
 		if (!t) {
-			if (somebody_waits(r) &&
+			/* Those who wait for one that is cut short wait for what was not recorded. */
+			if (somebody_waits(r) && !is_cut_short(r) &&
 			    (search_stuck(r) || skip_lost_ticket(r) || resolve_stuck(r)))
 				continue;
 			end_at(r, stuck(r), r->current);
@@ -276,7 +294,7 @@ static void follow(struct mach_run *r)
 			return;
 		}
 		if (a == ACT_MISMATCH && !search_resolve(r, t) && !r->asked_to_stop) {
-			end_at(r, MACH_END_DIVERGED, t->index);
+			end_at(r, is_cut_short(r) ? record_ends(r) : MACH_END_DIVERGED, t->index);
 			return;
 		}
 	}

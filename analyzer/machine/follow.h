@@ -272,6 +272,8 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 bool run_progress(struct mach_run *r); /* tells how far it is; true: stop */
 const struct trc_rec *run_head(struct run_thread *t);
 bool run_ended(const struct run_thread *t); /* no record but marks is left */
+/* Why recording stopped before the program ended; NULL: it did not. */
+const struct trc_note *run_degraded(const struct mach_run *r);
 /* Between fragments, or on the way from one to the next with nothing of it to come. */
 bool run_between(const struct run_thread *t);
 bool run_failure_near(const struct mach_run *r, const struct run_thread *t);

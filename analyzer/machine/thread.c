@@ -168,12 +168,13 @@ static bool refuse(struct mach_run *r, enum action action)
  * The record ends in a fragment whose branches are all behind us, without the byte
  * that says so: what comes now was not recorded any more.
  */
-static bool is_behind_cut(struct run_thread *t)
+static bool is_behind_cut(const struct mach_run *r, struct run_thread *t)
 {
 	const struct path_step *s = &t->step;
 
+	/* Where recording stopped, system calls may still have found room. */
 	return t->s.in_step && s->exit == PATH_CUT && s->frag->rec->nsides &&
-	       t->s.side >= s->frag->rec->nsides && !run_head(t);
+	       t->s.side >= s->frag->rec->nsides && (!run_head(t) || run_degraded(r));
 }
 
 static bool branch_conditional(struct mach_run *r, struct run_thread *t,
@@ -184,7 +185,7 @@ static bool branch_conditional(struct mach_run *r, struct run_thread *t,
 	uint32_t at = t->s.side;
 	bool want, leaves;
 
-	if (is_behind_cut(t))
+	if (is_behind_cut(r, t))
 		return refuse(r, ACT_END);
 	if (at >= known_sides(s) || sides[at].pc != b->last_pc ||
 	    (s->frag->rec->guessed | s->frag->rec->cases) >> at & 1) {
@@ -296,7 +297,7 @@ static bool branch_indirect(struct mach_run *r, struct run_thread *t, const stru
 	if (at < known_sides(s) && s->frag->rec->guessed >> at & 1 &&
 	    trc_fragment_sides(s->frag->rec)[at].pc == b->last_pc)
 		return branch_guessed(r, t, b, next);
-	if (is_behind_cut(t) && s->frag->rec->last_pc != b->last_pc)
+	if (is_behind_cut(r, t) && s->frag->rec->last_pc != b->last_pc)
 		return refuse(r, ACT_END);
 	if (path_frag_kind(s->frag) != TRC_FRAG_INDIRECT || s->frag->rec->last_pc != b->last_pc ||
 	    t->s.side < s->frag->rec->nsides) {
@@ -496,7 +497,7 @@ bool run_is_cut_here(const struct mach_run *r, struct run_thread *t)
 
 	if (f && f->thread == t->index && f->regs[TRC_RIP] == pc)
 		return false;
-	if (is_behind_cut(t))
+	if (is_behind_cut(r, t))
 		return true;
 	if (!t->s.in_step || s->exit != PATH_CUT || t->s.item < s->nitems ||
 	    s->nitems >= s->frag->rec->nitems || run_head(t))

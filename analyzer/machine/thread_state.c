@@ -173,6 +173,14 @@ uint64_t run_head_time(const struct run_thread *t)
 	return UINT64_MAX;
 }
 
+const struct trc_note *run_degraded(const struct mach_run *r)
+{
+	for (size_t i = 0; i < r->t->notes.n; i++)
+		if (r->t->notes.v[i]->rec.flags == 1)
+			return r->t->notes.v[i];
+	return NULL;
+}
+
 /* Nothing but marks is left. */
 bool run_ended(const struct run_thread *t)
 {
