@@ -333,6 +333,8 @@ static void expect(struct mach_run *r, struct run_thread *t)
 
 	if (s->exit == PATH_SIDE || s->exit == PATH_ASTRAY)
 		upto = s->side;
+	else if (s->exit == PATH_FALL && upto)
+		upto--; /* behind the last one something may be due: side_passed() */
 	if (others && at + (uint32_t)__builtin_ctz(others) < upto)
 		upto = at + (uint32_t)__builtin_ctz(others);
 	if (at >= upto || upto > 32)
