@@ -450,7 +450,9 @@ void edges_end(struct edges_work *w)
 #define keep_last(list, most) \
 	do { \
 		size_t most_ = (most), extra_ = (list)->n > most_ ? (list)->n - most_ : 0; \
-		memmove((list)->v, (list)->v + extra_, ((list)->n - extra_) * sizeof *(list)->v); \
+		if (extra_) \
+			memmove((list)->v, (list)->v + extra_, \
+				((list)->n - extra_) * sizeof *(list)->v); \
 		(list)->n -= extra_; \
 	} while (0)
 
