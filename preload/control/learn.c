@@ -159,10 +159,11 @@ static void touch(struct slot *s, const struct shim_thread *t, uint32_t site, bo
 
 static void switch_off(uint32_t site)
 {
-	bool now = false;
-
 	take();
-	if (!ctl.place[site].off && noff < MAX_OFF) {
+	/* Off, and called all the same: its code was made anew since. */
+	bool now = ctl.place[site].off;
+
+	if (!now && noff < MAX_OFF) {
 		ctl.place[site].off = now = true;
 		off[noff++] = site;
 	}
@@ -176,7 +177,7 @@ void ctl_learn(const struct tr_ctx *c, uint32_t site)
 	struct ctl_site *s = ctl_site(site);
 	struct ctl_place *p = &ctl.place[site];
 
-	if (s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) && p->hits == ENOUGH_LOCAL)
+	if (s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) && p->hits >= ENOUGH_LOCAL)
 		tr_callout_enable(site, false); /* for good */
 	if (++p->hits > ENOUGH)
 		switch_off(site);

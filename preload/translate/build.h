@@ -65,6 +65,7 @@ void order_end(struct build *b);
 unsigned libc_wishes(uint64_t pc, const struct insn *in);
 /* callout.c */
 void callout_emit(struct build *b, uint32_t id, enum ctl_at at);
+void callouts_forget(void);
 /* ordered: with a ticket, which comes first. False: not a load that can be logged. */
 bool value_emit(struct build *b, const struct insn *in, unsigned size, bool ordered);
 /* The operand into gs:[slot], and what it was onto the path. */

@@ -1,5 +1,5 @@
 /* Memory of the translator: the low area, cache regions, and what is ours. */
-#include "preload/translate/emit.h"
+#include "preload/translate/build.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -237,6 +237,7 @@ void tr_regions_reset(void)
 		regions[i].cold = regions[i].hot_end;
 		__atomic_store_n(&regions[i].nfrags, 0, __ATOMIC_RELEASE);
 	}
+	callouts_forget();
 }
 
 static bool low_area(void)

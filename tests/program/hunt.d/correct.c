@@ -72,6 +72,35 @@ static void *peterson(void *arg)
 	return NULL;
 }
 
+/* So often that learning has seen enough of it; main has done it as well, before there were threads. */
+static void *busy(void *arg)
+{
+	static unsigned long jobs, total;
+	unsigned seed = (unsigned)(unsigned long)arg;
+
+	for (int i = 0; i < 50 * ROUNDS; i++) {
+		for (int k = 0; k < 200; k++)
+			seed = seed * 1103515245u + 12345u;
+		pthread_mutex_lock(&lock);
+		jobs++;
+		total += seed >> 16 & 1;
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void crowd(void)
+{
+	pthread_t t[8];
+
+	busy(NULL);
+	for (int i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, busy, &count);
+	for (int i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	count = 2 * ROUNDS;
+}
+
 static void pair(void *(*a)(void *), void *(*b)(void *))
 {
 	static int one;
@@ -91,6 +120,8 @@ int main(int argc, char **argv)
 		pair(locked, locked);
 	else if (!strcmp(kind, "peterson"))
 		pair(peterson, peterson);
+	else if (!strcmp(kind, "busy"))
+		crowd();
 	else if (!strcmp(kind, "handover"))
 		pair(producer, consumer);
 	else
