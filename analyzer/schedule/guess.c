@@ -137,9 +137,8 @@ static void place_late_reads(const struct sched_view *v, struct stepped *list, s
  * Who made the trace may have executed it in one order and said so. All of it
  * or nothing: an order that does not hold is no better start than another.
  */
-static bool guess_by_step(struct work *w, bool failing)
+static bool guess_by_step(struct work *w, const struct sched_view *v, bool failing)
 {
-	const struct sched_view *v = w->v;
 	struct stepped *list = xcalloc(w->n + 1, sizeof *list);
 	struct check *c = check_new(v, CHECK_EXACT, w->init, w->syms);
 	size_t n = 0, at;
@@ -211,8 +210,15 @@ void guess_order(struct work *w, bool failing)
 {
 	size_t n = 0;
 
-	if (guess_by_step(w, failing))
+	if (guess_by_step(w, w->v, failing))
 		return;
+	/* Who executed it need not have done so by the clock where that makes no difference: an
+	 * order that holds is worth more than that it is by the clock, too. */
+	if (w->v->use_times && guess_by_step(w, w->timeless, failing)) {
+		view_free(w->v);
+		w->v = view_new(w->timeless->t, w->o->model, false);
+		return;
+	}
 	if (has_times(w->v) && (guess_by_time(w, &n) || w->n > EXPLORE_EVENTS)) {
 		complete(w->v, w->order, n, w->n);
 		return;

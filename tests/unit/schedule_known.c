@@ -389,6 +389,22 @@ static void feasible(void)
 	sym_trace_free(t);
 }
 
+/* Executed in an order that the clocks say cannot have been; it holds, and is the one. */
+static void steps_against_time(void)
+{
+	struct sym_trace *t = parse(
+		"csched-sym 1\nvar x 32 init 0\nvar y 32 init 0\n"
+		"thread T0\n write x 1 time 50 60 step 1\n"
+		"thread T0.1\n write y 1 time 10 20 step 2\n"
+		"thread T0.2\n read x a time 1 100 step 3\n fail time 1 100 step 4\n"
+		"failure assert thread T0.2 if (eq a 1)\n");
+	struct sched_answer *a = solve(t, SCHED_SC);
+
+	CHECK(a->found && a->nalternates && in_steps(t, &a->recorded), "steps: against the clock");
+	sched_answer_free(a);
+	sym_trace_free(t);
+}
+
 int main(void)
 {
 	litmus();
@@ -405,6 +421,7 @@ int main(void)
 	stopped();
 	stopped_later();
 	steps();
+	steps_against_time();
 	feasible();
 	CHECK_END();
 }
