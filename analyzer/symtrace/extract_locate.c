@@ -108,7 +108,8 @@ static enum ext_quality quality_of(const struct img_name *n)
 		return EXT_NAME_ADDRESS;
 	if (*n->text == '*')
 		return EXT_NAME_TARGET;
-	if (n->borrowed)
+	/* What begins like that is the implementation's: a local of a macro, as in stdatomic.h. */
+	if (n->borrowed || !strncmp(n->text, "__", 2))
 		return EXT_NAME_BORROWED;
 	return strncmp(n->text, "this->", 6) ? EXT_NAME_GOOD : EXT_NAME_MEMBER;
 }
