@@ -15,6 +15,8 @@
 #define COMPUTING 60
 /* Branches that are turned and executed before giving up on leaving the recorded path. */
 #define MOST_TURNS 8
+/* And seconds of computing for all of them: executing (serial.c) finds what they do not. */
+#define TURNING 15
 
 static double now(void)
 {
@@ -406,10 +408,11 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 {
 	struct sched_answer *best = NULL;
 	enum alternate_rank had = rank(e);
+	double end = explain_computed() + TURNING;
 	err_t bad = NULL;
 
-	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) && !explain_out_of_time(e);
-	     i++) {
+	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) &&
+	     !explain_out_of_time(e) && (explain_computed() < end || e->deadline > 0); i++) {
 		make_firm(e, e->answer->alternates[0].left);
 		if (!best || rank(e) > had) {
 			sched_answer_free(best);
