@@ -7,7 +7,8 @@
  * (stores leave in order, so the last one will do) what remains is sequential
  * consistency. If the failure is then impossible, the solver's core says which
  * of these pairs are needed, and each is dropped in turn like in cause.c. What
- * is left is where fences belong.
+ * is left is where fences belong. Which store it was whose delay mattered is asked
+ * last: the earliest that is enough, since all behind it were delayed with it.
  */
 #include "analyzer/schedule/work.h"
 
@@ -15,8 +16,12 @@
 #define FENCE_ASK 2.0
 #define FENCE_ALL 8.0
 
+/* Stores before a load that are looked at. */
+#define FENCE_STORES 6
+
 struct pair {
 	uint32_t store, load;
+	bool nearest; /* no store in between; those that are not come before the one that is */
 	Z3_ast keep; /* assumed: in program order */
 };
 
@@ -29,25 +34,35 @@ struct fences {
 	VEC(Z3_ast) assume;
 };
 
-/* Each load with the store before it that nothing forces out of the buffer in between. */
+/* A load with the last of these stores, the earliest first. */
+static void add_pairs(struct fences *x, const uint32_t *stores, size_t n, uint32_t load)
+{
+	if (!window_has(x->win, load))
+		return;
+	for (size_t i = n > FENCE_STORES ? n - FENCE_STORES : 0; i < n; i++)
+		if (window_has(x->win, stores[i]))
+			vec_push(&x->pairs, (struct pair){ stores[i], load, i + 1 == n,
+							   encode_edge(x->enc, stores[i], load) });
+}
+
+/* Each load with the stores before it that nothing forces out of the buffer in between. */
 static void collect_pairs(struct fences *x)
 {
 	const struct sched_view *v = x->enc->v;
+	VEC(uint32_t) stores = { 0 };
 
 	for (size_t t = 0; t < v->t->nthreads; t++) {
-		uint32_t store = VIEW_NONE;
-
+		stores.n = 0;
 		for (uint32_t i = v->first[t]; i < v->first[t + 1]; i++) {
 			if (v->ev[i].e->op == SYM_WRITE)
-				store = i;
+				vec_push(&stores, i);
 			else if (v->ev[i].drains)
-				store = VIEW_NONE;
-			else if (store != VIEW_NONE && window_has(x->win, i) &&
-				 window_has(x->win, store))
-				vec_push(&x->pairs, (struct pair){ store, i,
-						encode_edge(x->enc, store, i) });
+				stores.n = 0;
+			else
+				add_pairs(x, stores.v, stores.n, i);
 		}
 	}
+	vec_free(&stores);
 }
 
 /* Can it fail with these pairs, all but `but`, in program order? */
@@ -92,6 +107,25 @@ static void minimize(struct fences *x)
 			read_core(x);
 }
 
+/* In the place of each pair the one of the same load with the earliest store that is enough. */
+static void find_stores(struct fences *x)
+{
+	double end = x->w->limit.spent + FENCE_ALL;
+
+	for (size_t i = 0; i < x->core.n; i++) {
+		uint32_t nearest = x->core.v[i], k = nearest;
+
+		while (k > 0 && x->pairs.v[k - 1].load == x->pairs.v[nearest].load)
+			k--;
+		for (; k < nearest && x->w->limit.spent < end; k++) {
+			x->core.v[i] = k;
+			if (ask(x, VIEW_NONE) == SMT_UNSAT)
+				break;
+		}
+		x->core.v[i] = k < nearest && x->w->limit.spent < end ? k : nearest;
+	}
+}
+
 static void export_delays(struct fences *x)
 {
 	struct sched_answer *a = x->w->a;
@@ -124,10 +158,12 @@ void find_delays(struct work *w)
 		collect_pairs(&x);
 	encode_start(x.enc);
 	for (uint32_t k = 0; k < x.pairs.n; k++)
-		vec_push(&x.core, k);
+		if (x.pairs.v[k].nearest)
+			vec_push(&x.core, k);
 	if (!x.enc->contradiction && ask(&x, VIEW_NONE) == SMT_UNSAT) {
 		read_core(&x);
 		minimize(&x);
+		find_stores(&x);
 		export_delays(&x);
 	}
 	encode_free(x.enc);
