@@ -239,13 +239,15 @@ struct tr_exit {
 };
 
 #define TR_XSAVE_MAX 8192u /* tr_available() sees to it */
+#define TR_XSAVE_COMPONENTS 16
 
 /* What is constant after tr_init(). */
 struct tr_machine {
 	bool avx, avx512, bmi2, fsgsbase;
 	uint64_t xcr0;         /* without what must be asked for */
 	uint32_t xsave_size;   /* standard layout, for xcr0 */
-	uint32_t avx_offset, zmm_offset;
+	uint32_t xsave_at[TR_XSAVE_COMPONENTS]; /* where it has which; 0 not at all */
+	uint32_t avx_offset, zmm_offset;        /* the same, of the upper halves */
 	uint64_t event_pc;
 };
 extern struct tr_machine tr_machine;
