@@ -185,7 +185,9 @@ const struct insn *tr_insn_at(uint64_t pc)
 	__builtin_memcpy(&last, code + 7, 8);
 	if (d->pc != pc || d->bytes[0] != first || d->bytes[1] != last) {
 		insn_decode(&d->in, code, avail, pc);
-		*d = (struct decoded){ pc, { first, last }, d->in };
+		d->pc = pc;
+		d->bytes[0] = first;
+		d->bytes[1] = last;
 	}
 	return &d->in;
 }

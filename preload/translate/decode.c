@@ -24,6 +24,14 @@ static uint8_t peek(const struct cursor *c)
 	return c->at < c->avail ? c->code[c->at] : 0;
 }
 
+static void skip(struct cursor *c, unsigned n)
+{
+	if (c->avail - c->at < n)
+		c->over = true;
+	else
+		c->at += n;
+}
+
 static int64_t read_signed(const uint8_t *p, unsigned n)
 {
 	int64_t v = 0;
@@ -113,8 +121,7 @@ static void modrm(struct cursor *c, struct insn *in)
 	if (mod == 0 && rm == 5)
 		in->flags |= INSN_RIPREL;
 	in->disp_off = (uint8_t)c->at;
-	for (unsigned i = 0; i < in->disp_len; i++)
-		take(c);
+	skip(c, in->disp_len);
 }
 
 static unsigned immediate_length(const struct insn *in, uint32_t d)
@@ -394,8 +401,7 @@ int insn_decode(struct insn *in, const uint8_t *code, size_t avail, uint64_t pc)
 	if (kind == K_JMP || kind == K_CALL || kind == K_JCC)
 		in->imm_len = in->imm_len == 1 ? 1 : 4;
 	in->imm_off = (uint8_t)c.at;
-	for (unsigned i = 0; i < in->imm_len; i++)
-		take(&c);
+	skip(&c, in->imm_len);
 	if (c.over)
 		return undecodable(in);
 	in->len = (uint8_t)c.at;

@@ -4,6 +4,19 @@
 uint32_t tr_low;
 uint8_t *tr_at;
 
+/*
+ * Some opcode bytes, then 32 bits, in two stores: bytes behind those given are overwritten by what comes next. A store
+ * each, and the cursor moved for each, made one waiting for the other.
+ */
+static void opcode_and_32(uint64_t bytes, unsigned n, uint32_t v)
+{
+	uint8_t *at = tr_at;
+
+	((struct tr_unaligned *)at)->v64 = bytes;
+	((struct tr_unaligned *)(at + n))->v32 = v;
+	tr_at = at + n + 4;
+}
+
 static void modrm_abs(int reg, uint32_t address)
 {
 	e8(0x04 | (reg & 7) << 3);
@@ -11,13 +24,13 @@ static void modrm_abs(int reg, uint32_t address)
 	e32(address);
 }
 
-/* gs prefix, REX.W, opcode, modrm, sib, offset: nine bytes in two stores */
+/* gs prefix, REX.W, opcode, modrm, sib, offset */
 static void gs_move(unsigned opcode, int reg, unsigned offset)
 {
-	e32(0x65 | (0x48u | (uint32_t)(reg >> 3) << 2) << 8 | opcode << 16 |
-	    (0x04u | (uint32_t)(reg & 7) << 3) << 24);
-	e8(0x25);
-	e32(offset);
+	uint32_t first = 0x65 | (0x48u | (uint32_t)(reg >> 3) << 2) << 8 | opcode << 16 |
+			 (0x04u | (uint32_t)(reg & 7) << 3) << 24;
+
+	opcode_and_32(first | 0x25ull << 32, 5, offset);
 }
 
 void emit_gs_load(int reg, unsigned offset)
@@ -41,8 +54,7 @@ void emit_gs_zero(unsigned offset)
 
 void emit_jump_pointer(enum low_pointer p)
 {
-	e8(0xff);
-	modrm_abs(4, tr_low + LOW_POINTERS + 8 * p);
+	opcode_and_32(0x2524ff, 3, tr_low + LOW_POINTERS + 8 * p);
 }
 
 void emit_jump_to(const uint8_t *to)
@@ -60,31 +72,21 @@ void emit_align_rel32(unsigned before)
 /* VEX where there is AVX: mixing both costs a state transition on some processors. */
 void emit_ptr_get(int reg)
 {
-	if (tr_machine.avx) {
-		e8(0xc4);
-		e8(0x41 | (reg > 7 ? 0 : 0x20));
-		e8(0xf9);
-	} else {
-		e8(0x66);
-		e8(0x4c | reg >> 3);
-		e8(0x0f);
-	}
-	e8(0x7e);
+	uint32_t first = tr_machine.avx ? 0x7ef941c4u | (reg > 7 ? 0 : 0x2000u) :
+					  0x7e0f4c66u | (uint32_t)(reg >> 3) << 8;
+
+	e32(first);
 	e8(0xf8 | (reg & 7));
 }
 
 void emit_ptr_add(unsigned n)
 {
-	if (tr_machine.avx) {
-		e8(0xc5);
-		e8(0x01);
-	} else {
-		e8(0x66);
-		e8(0x44);
-		e8(0x0f);
-	}
-	e8(0xd4);
-	modrm_abs(7, tr_low + LOW_ADDENDS + 16 * n);
+	uint32_t addend = tr_low + LOW_ADDENDS + 16 * n;
+
+	if (tr_machine.avx)
+		opcode_and_32(0x253cd401c5, 5, addend);
+	else
+		opcode_and_32(0x253cd40f4466, 6, addend);
 }
 
 /* VEC: all of it, as wide as it is. */
@@ -232,7 +234,13 @@ void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc)
 {
 	uint8_t *at = tr_at;
 
-	emit_bytes(code, in->len);
+	if (((uint64_t)code & (RAW_PAGE - 1)) <= RAW_PAGE - 15) { /* the longest there is: no branch on lengths */
+		((struct tr_unaligned *)at)->v64 = ((const struct tr_unaligned *)code)->v64;
+		((struct tr_unaligned *)(at + 7))->v64 = ((const struct tr_unaligned *)(code + 7))->v64;
+		tr_at = at + in->len;
+	} else {
+		emit_bytes(code, in->len);
+	}
 	if (in->flags & INSN_RIPREL)
 		((struct tr_unaligned *)(at + in->disp_off))->v32 =
 			(uint32_t)new_displacement(in, code, pc, tr_at, in->len);
@@ -334,8 +342,7 @@ void emit_record_byte(unsigned byte, struct tr_free free)
 	emit_ptr_get(r);
 	if (r > 7)
 		e8(0x41);
-	e8(0xc6);
-	e8(r & 7);
+	e16(0xc6 | (unsigned)(r & 7) << 8);
 	e8(byte);
 	emit_ptr_add(1);
 	if (restore)
