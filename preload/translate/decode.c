@@ -293,8 +293,8 @@ static bool rm_is_general(const struct insn *in)
 }
 
 /*
- * Every way an operand can name register 15 of the vector file. With EVEX a further bit of each says that
- * it is one of 16 to 31: rex & 16 for modrm.reg, rex & 2 for modrm.rm, vvvv & 16.
+ * Every way an operand can name register 15 of the vector file. With EVEX a further bit of
+ * each says that it is one of 16 to 31: rex & 16 for modrm.reg, rex & 2 for modrm.rm, vvvv & 16.
  */
 static bool names_vector15(const struct insn *in, const uint8_t *code)
 {
@@ -305,8 +305,8 @@ static bool names_vector15(const struct insn *in, const uint8_t *code)
 
 	if ((in->modrm >> 3 & 7) == 7 && (in->rex & 4) && !(evex && in->rex & 16))
 		return true;
-	if (in->modrm >> 6 == 3 && (in->modrm & 7) == 7 && (in->rex & 1) && !(evex && in->rex & 2) &&
-	    !rm_is_general(in))
+	if (in->modrm >> 6 == 3 && (in->modrm & 7) == 7 && (in->rex & 1) &&
+	    !(evex && in->rex & 2) && !rm_is_general(in))
 		return true;
 	if (in->vex && in->vvvv == 15)
 		return true;

@@ -86,7 +86,7 @@
 9:
 .endm
 
-/* Clobbers the flags. Without VEX it would be dear where upper parts of vector registers are in use. */
+/* Clobbers the flags. Without VEX it is dear while upper parts are in use; see emit.c. */
 .macro store_pointer
 	testb	$1, tr_machine(%rip)	/* avx */
 	jz	8f

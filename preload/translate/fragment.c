@@ -63,8 +63,8 @@ static bool is_wide(const struct insn *in, const uint8_t *code)
 }
 
 /*
- * The application's xmm15 into the register. Instructions without VEX neither read nor change what is above 128 bits;
- * those that do not use more must not make it look used.
+ * The application's xmm15 into the register. Instructions without VEX neither read nor change
+ * what is above 128 bits; those that do not use more must not make it look used.
  */
 static void vec15_wanted(struct build *b, const struct insn *in, const uint8_t *code)
 {

@@ -12,7 +12,7 @@ uint64_t tr_seq(void)
 {
 	uint64_t n = 1;
 
-	/* While there is one thread its own signal handlers alone can come between: one instruction is enough. */
+	/* One thread: only its own signal handlers can come between, not into one instruction. */
 	if (tr.multi)
 		return __atomic_fetch_add(&tr.seq, 1, __ATOMIC_SEQ_CST);
 	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(tr.seq) : : "cc", "memory");
@@ -78,8 +78,9 @@ long call_run(struct call *k, const uint64_t args[6])
 	__atomic_store_n(&c->in_call, true, __ATOMIC_RELEASE);
 	long r = tr_call_interruptible(c, k->nr, args);
 	/*
-	 * It is out before this thread looks at the generation (see tr_settled()): call_record_leave() takes a number
-	 * meanwhile, which is as good as waiting here, where it took an eighth of a short call's time.
+	 * It must be out before this thread looks at the generation (see tr_settled()). To wait for
+	 * that here took an eighth of a short call's time; call_record_leave() takes a number
+	 * meanwhile, with a locked instruction when there are others.
 	 */
 	__atomic_store_n(&c->in_call, false, __ATOMIC_RELEASE);
 	return r;

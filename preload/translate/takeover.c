@@ -41,7 +41,7 @@ uint64_t tr_auxv(uint64_t type)
  */
 #define XCR0_ON_REQUEST (3ull << 17)
 
-/* The standard layout of an XSAVE area. CPUID takes 6 us in a virtual machine: everything is asked once. */
+/* The standard layout of an XSAVE area. CPUID can take 6 us in a virtual machine: asked once. */
 static void look_at_xsave(struct tr_machine *m)
 {
 	uint32_t a, b, c, d;

@@ -1,8 +1,8 @@
 /*
- * The register that the recorder takes for itself, at all its widths: instructions without VEX keep what
- * is above 128 bits, those with VEX clear it when they write, a fault shows and keeps it. And what
- * was not used does not become used: with upper parts in use, code for SSE and path records next to each other take
- * hundreds of cycles on Intel's processors.
+ * The register that the recorder takes for itself, at all its widths: instructions without VEX
+ * keep what is above 128 bits, those with VEX clear it when they write, a fault shows and keeps it.
+ * And what was not used does not become used: with upper parts in use, code for SSE and path records
+ * next to each other take hundreds of cycles on Intel's processors.
  */
 #define _GNU_SOURCE
 #include <cpuid.h>
@@ -89,11 +89,13 @@ int main(void)
 	WIDE("read", "vpaddq %%xmm15, %%xmm0, %%xmm1");
 	WIDE("written", "vpaddq %%xmm15, %%xmm15, %%xmm15");
 	WIDE("vzeroupper", "vzeroupper");
-	WIDE("vzeroupper between", "paddq %%xmm15, %%xmm15\n\tvzeroupper\n\tpaddq %%xmm15, %%xmm15");
+	WIDE("vzeroupper between",
+	     "paddq %%xmm15, %%xmm15\n\tvzeroupper\n\tpaddq %%xmm15, %%xmm15");
 	WIDE("without VEX at 256", "vorps %%ymm15, %%ymm15, %%ymm15\n\tpaddq %%xmm15, %%xmm15");
 	WIDE("not this register", "mov $9, %%r15d\n\tmovq %%r15, %%xmm0\n\tcvtsi2sd %%r15, %%xmm1");
 	WIDE("a fault", "mov $16, %%eax\n\tmovups (%%rax), %%xmm15");
-	WIDE("a fault at 256", "mov $16, %%eax\n\tvorps %%ymm15, %%ymm15, %%ymm15\n\tmovups (%%rax), %%xmm15");
+	WIDE("a fault at 256", "mov $16, %%eax\n\tvorps %%ymm15, %%ymm15, %%ymm15\n\t"
+	     "movups (%%rax), %%xmm15");
 	NARROW("nothing", "");
 	NARROW("without VEX", "movups %0, %%xmm15\n\tpaddq %%xmm15, %%xmm15");
 	NARROW("with VEX", "vmovups %0, %%xmm15\n\tvpaddq %%xmm15, %%xmm15, %%xmm15");
