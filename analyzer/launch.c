@@ -163,20 +163,42 @@ static char *interpreter(const char *head, size_t n)
 	return xasprintf("%.*s", (int)(to - from), head + from);
 }
 
-static bool has_interpreter_segment(int fd, const Elf64_Ehdr *h)
+/* The loader the program asks for, malloc'd: "" when it cannot be told, NULL when it asks for none. */
+static char *loader_of(int fd, const Elf64_Ehdr *h)
 {
 	Elf64_Phdr p;
+	char name[PATH_MAX] = "";
 
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		if (pread(fd, &p, sizeof p, (off_t)(h->e_phoff + i * sizeof p)) != sizeof p)
-			return true; /* not ours to judge: the kernel will */
-		if (p.p_type == PT_INTERP)
-			return true;
+			return xstrdup(""); /* not ours to judge: the kernel will */
+		if (p.p_type != PT_INTERP)
+			continue;
+		if (p.p_filesz >= sizeof name || pread(fd, name, p.p_filesz, (off_t)p.p_offset) < 0)
+			name[0] = 0;
+		return xstrdup(name);
 	}
-	return false;
+	return NULL;
 }
 
-static char *elf_obstacle(int fd, const char *path, const Elf64_Ehdr *h)
+/* Another C library's loader would end the program over a library made for glibc. */
+static char *loader_obstacle(int fd, const char *path, const Elf64_Ehdr *h, bool *alone)
+{
+	char *loader = loader_of(fd, h), *why = NULL;
+	const char *base = loader && strrchr(loader, '/') ? strrchr(loader, '/') + 1 : loader;
+
+	if (!loader) {
+		why = xasprintf("%s is statically linked: libcsched.so cannot be loaded into it", path);
+	} else if (*base && strncmp(base, "ld-linux", 8) && strncmp(base, "ld-2.", 5)) {
+		why = xasprintf("%s is not linked with glibc (its loader is %s): libcsched.so cannot be "
+				"loaded into it", path, loader);
+		*alone = true;
+	}
+	free(loader);
+	return why;
+}
+
+static char *elf_obstacle(int fd, const char *path, const Elf64_Ehdr *h, bool *alone)
 {
 	struct stat st;
 
@@ -191,13 +213,10 @@ static char *elf_obstacle(int fd, const char *path, const Elf64_Ehdr *h)
 	if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		return xasprintf("%s has file capabilities: the kernel keeps libraries like "
 				 "libcsched.so out of it", path);
-	if (!has_interpreter_segment(fd, h))
-		return xasprintf("%s is statically linked: libcsched.so cannot be loaded into it",
-				 path);
-	return NULL;
+	return loader_obstacle(fd, path, h, alone);
 }
 
-static char *file_obstacle(const char *path, int depth)
+static char *file_obstacle(const char *path, int depth, bool *alone)
 {
 	union {
 		Elf64_Ehdr elf;
@@ -209,19 +228,22 @@ static char *file_obstacle(const char *path, int depth)
 	char *script = n > 0 && depth < 4 ? interpreter(head.bytes, (size_t)n) : NULL;
 
 	if (script)
-		why = file_obstacle(script, depth + 1);
+		why = file_obstacle(script, depth + 1, alone);
 	else if (n >= (ssize_t)sizeof head.elf && !memcmp(head.bytes, ELFMAG, SELFMAG))
-		why = elf_obstacle(fd, path, &head.elf);
+		why = elf_obstacle(fd, path, &head.elf, alone);
 	free(script);
 	if (fd >= 0)
 		close(fd);
 	return why;
 }
 
-char *launch_obstacle(const char *name)
+char *launch_obstacle(const char *name, bool *alone)
 {
 	char *path = find_program(name);
-	char *why = path ? file_obstacle(path, 0) : NULL;
+	char *why;
+
+	*alone = false;
+	why = path ? file_obstacle(path, 0, alone) : NULL;
 
 	free(path);
 	return why;

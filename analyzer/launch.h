@@ -5,6 +5,8 @@
 #ifndef CSCHED_ANALYZER_LAUNCH_H
 #define CSCHED_ANALYZER_LAUNCH_H
 
+#include <stdbool.h>
+
 #include "common/err.h"
 #include "common/strbuf.h"
 
@@ -38,8 +40,8 @@ int launch_exec(const char *who, char **command);
 /*
  * Why the shim cannot record this program (static, 32-bit, set-uid, ...), in
  * words, malloc'd; NULL when it can. name is looked up as execvp would, and a
- * script stands for its interpreter.
+ * script stands for its interpreter. *alone: with the shim in its environment it would not even start.
  */
-char *launch_obstacle(const char *name);
+char *launch_obstacle(const char *name, bool *alone);
 
 #endif

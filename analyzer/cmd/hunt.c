@@ -270,7 +270,8 @@ static int hunt(struct options *o, char **argv)
 	if (!e)
 		e = launch_find_shim(&shim);
 	h.shim = shim;
-	char *obstacle = e ? NULL : launch_obstacle(argv[0]);
+	bool alone;
+	char *obstacle = e ? NULL : launch_obstacle(argv[0], &alone);
 	if (obstacle)
 		e = err_new(ERR_USAGE, "%s", obstacle);
 	free(obstacle);

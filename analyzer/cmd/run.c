@@ -96,8 +96,9 @@ struct own_flags {
 static int become(const char *shim, struct strbuf *options, const struct own_flags *own,
 		  char **command)
 {
-	char *obstacle = launch_obstacle(command[0]);
-	err_t e = launch_set_environment(shim, options->s ? options->s : "");
+	bool alone;
+	char *obstacle = launch_obstacle(command[0], &alone);
+	err_t e = alone ? NULL : launch_set_environment(shim, options->s ? options->s : "");
 	int status = 0;
 
 	if (!e && obstacle && !own->quiet)
