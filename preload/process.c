@@ -170,6 +170,13 @@ void shim_process_end(int kind, int status)
 	rec_unlock(&saved);
 }
 
+static bool exec_begun;
+
+bool shim_exec_is_begun(void)
+{
+	return exec_begun;
+}
+
 void shim_exec_begin(const char *path)
 {
 	struct shim_thread *t = shim_self_known();
@@ -179,6 +186,7 @@ void shim_exec_begin(const char *path)
 	if (shim.state != SHIM_RECORDING || shim_is_other_process())
 		return;
 	rec_lock(&saved);
+	exec_begun = true;
 	struct trc_exec *r = rec_begin(&rec_process, size);
 
 	if (r) {
@@ -212,6 +220,7 @@ void shim_exec_begin(const char *path)
 
 void shim_exec_failed(void)
 {
+	exec_begun = false;
 	if (shim.state == SHIM_RECORDING)
 		shim_note(false, "exec failed; the program went on");
 	else if (shim.state == SHIM_ENDED && !shim_is_other_process())

@@ -281,10 +281,23 @@ static void segment_call(struct call *k)
 		call_effect_add(k, k->args[1], 8, TRC_EFFECT_WRITE);
 }
 
-/* The wrappers record the event and arrange the environment; here only signals matter. */
+/* The wrappers end the trace; not so for those who make the system call themselves (sanitizers, Go). */
 static void exec_call(struct call *k)
 {
+	const char *path = (const char *)k->args[k->nr == SYS_execveat];
+	bool ours = !shim_exec_is_begun();
+	char name[256];
+	size_t n = 0;
+
+	if (ours) {
+		while (n < sizeof name - 1 && tr_copy(name + n, path + n, 1) && name[n])
+			n++;
+		name[n] = 0;
+		shim_exec_begin(name);
+	}
 	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
+	if (ours)
+		shim_exec_failed();
 }
 
 /*
