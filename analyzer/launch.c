@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,7 +129,7 @@ int launch_exec(const char *who, char **command)
 	return status;
 }
 
-/* ---- what it cannot ride in ---- */
+/* ---- what it cannot ride in, or only so ---- */
 
 /* As execvp searches; malloc'd, NULL when there is none. */
 static char *find_program(const char *name)
@@ -235,6 +236,43 @@ static char *file_obstacle(const char *path, int depth, bool *alone)
 	if (fd >= 0)
 		close(fd);
 	return why;
+}
+
+/* Does the program's own list of libraries have one whose name begins so? By its .dynstr. */
+static bool needs_library(int fd, const char *name)
+{
+	Elf *elf = elf_version(EV_CURRENT) != EV_NONE ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
+	Elf_Scn *section = NULL;
+	bool found = false;
+
+	while (elf && !found && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr h;
+		Elf_Data *d;
+
+		if (gelf_getshdr(section, &h) && h.sh_type == SHT_STRTAB && h.sh_flags & SHF_ALLOC &&
+		    (d = elf_getdata(section, NULL)) && d->d_buf)
+			found = memmem(d->d_buf, d->d_size, name, strlen(name));
+	}
+	elf_end(elf);
+	return found;
+}
+
+void launch_suit(const char *name)
+{
+	const char *before = getenv("ASAN_OPTIONS");
+	char *path = find_program(name);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+	if (fd >= 0 && needs_library(fd, "libasan.so")) {
+		char *all = xasprintf("%s%sverify_asan_link_order=0", before ? before : "",
+				      before && *before ? ":" : "");
+
+		setenv("ASAN_OPTIONS", all, 1);
+		free(all);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
 }
 
 char *launch_obstacle(const char *name, bool *alone)

@@ -32,6 +32,12 @@ err_t launch_set_environment(const char *shim, const char *options);
 char *launch_trace_dir(void);
 
 /*
+ * What this program needs besides: gcc's AddressSanitizer ends programs in which another library
+ * was loaded before it, unless told not to look.
+ */
+void launch_suit(const char *name);
+
+/*
  * Becomes the program. Comes back only when that failed: says why, as `who`,
  * and returns the exit status env(1) and the shells have for it.
  */

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+extern const void *__cxa_current_exception_type(void) __attribute__((weak));
+
 /*
  * Set-uid and the like. Asked of the loader: it has moved the environment, behind
  * which the auxiliary vector once stood, and the kernel hides /proc/self/auxv.
@@ -105,6 +107,15 @@ static void say_without_translator(void)
 
 static bool started;
 
+/* libc's own: a sanitizer's is in front of it, and has not begun before us. */
+static void register_end(void)
+{
+	int (*real_on_exit)(void (*)(int, void *), void *) = dlsym(RTLD_NEXT, "on_exit");
+
+	if (real_on_exit)
+		real_on_exit(at_exit, NULL);
+}
+
 __attribute__((constructor)) static void shim_init(int argc, char **argv, char **envp)
 {
 	static struct failure_symbols symbols;
@@ -128,7 +139,9 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	choose_mode();
 	process_start(options);
 	symbols.abort_msg = dlvsym(RTLD_DEFAULT, "__abort_msg", "GLIBC_PRIVATE");
-	symbols.current_exception_type = dlsym(RTLD_DEFAULT, "__cxa_current_exception_type");
+	/* Not by dlsym(): where there is none it allocates its message with a malloc of the
+	 * program's (clang's ThreadSanitizer) that has not begun yet. */
+	symbols.current_exception_type = __cxa_current_exception_type;
 	failure_start(&symbols);
 	if (!shim_opt.follow) {
 		drop_environment(envp, "CSCHED_OPTIONS");
@@ -138,7 +151,7 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 		return;
 	if (wanted_path && shim_opt.mode == SHIM_MODE_SYNC)
 		say_without_translator();
-	on_exit(at_exit, NULL);
+	register_end();
 	real_ready();
 	ctl_init();
 	if (shim_opt.mode == SHIM_MODE_SYNC) {

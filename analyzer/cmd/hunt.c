@@ -275,6 +275,7 @@ static int hunt(struct options *o, char **argv)
 	if (obstacle)
 		e = err_new(ERR_USAGE, "%s", obstacle);
 	free(obstacle);
+	launch_suit(argv[0]);
 	if (!e)
 		e = hunt_run(&h, &r);
 	free(shim);

@@ -101,6 +101,7 @@ static int become(const char *shim, struct strbuf *options, const struct own_fla
 	err_t e = alone ? NULL : launch_set_environment(shim, options->s ? options->s : "");
 	int status = 0;
 
+	launch_suit(command[0]);
 	if (!e && obstacle && !own->quiet)
 		fprintf(stderr, "csched run: not recorded: %s\n", obstacle);
 	if (!e && own->json)
