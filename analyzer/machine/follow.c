@@ -313,6 +313,13 @@ static void describe_divergence(struct mach_run *r)
 			   r->blamed ? r->blamed_insn : mach_thread_insns(r, r->res.thread), why);
 	free(place);
 	free(why);
+	if (run_degraded(r)) {
+		const struct trc_note *n = run_degraded(r);
+
+		why = r->why;
+		r->why = xasprintf("%s; the trace is incomplete: %.*s", why, (int)n->text_len, n->text);
+		free(why);
+	}
 }
 
 static void tell_buffered(struct mach_run *r, const struct mach_forced *f, const char *what,

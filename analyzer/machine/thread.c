@@ -67,9 +67,13 @@ static enum path_state next_step(struct mach_run *r, struct run_thread *t)
 	t->s.before = t->s.cursor;
 	e = path_next(&t->s.cursor, &t->step, &done);
 	if (e) {
-		run_say(r, "%s", e->msg);
+		/* Where there was no more room, the table of fragments ends as early as the path. */
+		bool cut_short = run_degraded(r);
+
+		if (!cut_short)
+			run_say(r, "%s", e->msg);
 		err_free(e);
-		return PATH_BAD;
+		return cut_short ? PATH_OVER : PATH_BAD;
 	}
 	if (cut)
 		run_pass_marks(t);
