@@ -20,12 +20,15 @@
 	} while (0)
 #if WATCHED
 #define PC (b->insn_pc[op->insn])
-#define SHADOW(call)          \
-	do {                  \
-		if (m->slots) \
-			call; \
-	} while (0)
+/* Whoever is told of it may ask for the registers (mach_sync_registers()): as they are here. */
 #define HERE (m->now_op = op)
+#define SHADOW(call)            \
+	do {                    \
+		if (m->slots) { \
+			HERE;   \
+			call;   \
+		}               \
+	} while (0)
 #else
 #define SHADOW(call)
 #define HERE
