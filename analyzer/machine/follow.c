@@ -300,6 +300,30 @@ static void follow(struct mach_run *r)
 	}
 }
 
+/* A system call whose effects are not known, as the kernel's rings of io_uring are not. */
+static const struct trc_note *unrecorded(const struct mach_run *r)
+{
+	static const char such[] = "memory effects not recorded";
+
+	for (size_t i = 0; i < r->t->notes.n; i++) {
+		const struct trc_note *n = r->t->notes.v[i];
+
+		if (n->text_len >= sizeof such - 1 && !memcmp(n->text, such, sizeof such - 1))
+			return n;
+	}
+	return NULL;
+}
+
+static void add_reason(struct mach_run *r, const char *what, const struct trc_note *n)
+{
+	char *why = r->why;
+
+	if (!n)
+		return;
+	r->why = xasprintf("%s; %s%.*s", why, what, (int)n->text_len, n->text);
+	free(why);
+}
+
 static void describe_divergence(struct mach_run *r)
 {
 	char *place, *why;
@@ -313,13 +337,8 @@ static void describe_divergence(struct mach_run *r)
 			   r->blamed ? r->blamed_insn : mach_thread_insns(r, r->res.thread), why);
 	free(place);
 	free(why);
-	if (run_degraded(r)) {
-		const struct trc_note *n = run_degraded(r);
-
-		why = r->why;
-		r->why = xasprintf("%s; the trace is incomplete: %.*s", why, (int)n->text_len, n->text);
-		free(why);
-	}
+	add_reason(r, "the trace is incomplete: ", run_degraded(r));
+	add_reason(r, "", unrecorded(r));
 }
 
 static void tell_buffered(struct mach_run *r, const struct mach_forced *f, const char *what,
