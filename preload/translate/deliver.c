@@ -198,13 +198,23 @@ static void deliver_fault(struct tr_ctx *c)
 		overflow(c);
 }
 
-/*
- * A signal the application has blocked since it was noted: back to the kernel,
- * which keeps it pending, now that the mask says so.
- */
 static void hand_back(const struct tr_siginfo *si)
 {
 	raw(SYS_rt_tgsigqueueinfo, raw(SYS_getpid), raw(SYS_gettid), si->signo, si);
+}
+
+/*
+ * A signal the application has blocked since it was noted: back to the kernel,
+ * which keeps it pending, now that the mask says so. What was certainly sent to the process is
+ * the process's again: this thread may have blocked it because it ends, and would take it along. (A thread's number
+ * names its process here, and is the only one for which the kernel believes such a code.)
+ */
+static void hand_back_blocked(const struct tr_siginfo *si)
+{
+	bool to_process = si->code == SI_USER || si->code == SI_KERNEL;
+
+	if (!to_process || raw_failed(raw(SYS_rt_sigqueueinfo, raw(SYS_gettid), si->signo, si)))
+		hand_back(si);
 }
 
 /* Faults are open underneath, always: what was sent and is blocked waits here. One of each kind. */
@@ -262,7 +272,7 @@ static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 			return;
 		}
 		sig_set_kernel_mask(c->sigmask);
-		hand_back(si);
+		hand_back_blocked(si);
 		return;
 	}
 	if (a->handler == 1)
