@@ -35,21 +35,28 @@ bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	return true;
 }
 
+static uint8_t *scratch_new(void)
+{
+	uint8_t *p = tr_alloc(SCRATCH_LEN + RAW_PAGE);
+
+	if (p && raw_failed(raw(SYS_mprotect, p + SCRATCH_LEN, RAW_PAGE, PROT_NONE)))
+		p = NULL; /* as good as no memory: the program has as many mappings as it may have */
+	return p;
+}
+
 /*
  * No more room in the trace: the program still wants to write somewhere. A
- * private buffer with a guard page of its own takes the bytes over and over.
+ * private buffer with a guard page of its own takes the bytes over and over. It stays with the context
+ * for the threads that come after; without memory for it the context's last page, before its guard, must do.
  */
 static void go_dead(struct tr_ctx *c)
 {
 	c->thread->path_ptr = NULL;
 	if (!c->path_dead) {
-		uint8_t *p = tr_alloc(SCRATCH_LEN + RAW_PAGE);
-
-		if (!p)
-			raw(SYS_exit_group, 125);
-		raw(SYS_mprotect, p + SCRATCH_LEN, RAW_PAGE, PROT_NONE);
-		c->path_begin = p;
-		c->path_end = p + SCRATCH_LEN;
+		if (!c->scratch)
+			c->scratch = scratch_new();
+		c->path_begin = c->scratch ? c->scratch : tr_ctx_last_page(c);
+		c->path_end = c->path_begin + (c->scratch ? SCRATCH_LEN : RAW_PAGE);
 		c->path_dead = true;
 	}
 	c->ptr = (uint64_t)c->path_begin;

@@ -7,7 +7,8 @@
 
 #define NATIVE_STACK (64u << 10)
 #define SIGNAL_STACK (64u << 10)
-#define CTX_SPACE ((sizeof(struct tr_ctx) + RAW_PAGE - 1) & ~(RAW_PAGE - 1))
+/* One page more than it needs: see tr_ctx_last_page(). */
+#define CTX_SPACE (((sizeof(struct tr_ctx) + RAW_PAGE - 1) & ~(RAW_PAGE - 1)) + RAW_PAGE)
 
 void (*ctl_thread_start)(struct tr_ctx *c);
 uint8_t tr_features; /* bit 3: wrgsbase may be used; read by entry.S */
@@ -53,11 +54,13 @@ struct tr_ctx *tr_ctx_new(struct shim_thread *t)
 	struct tr_ctx *next = c->next;
 	void *map = c->map;
 	size_t len = c->map_len;
+	uint8_t *scratch = c->scratch;
 
 	memset(c, 0, sizeof *c);
 	c->next = next;
 	c->map = map;
 	c->map_len = len;
+	c->scratch = scratch;
 	c->self = c;
 	c->stack = (uint64_t)map + CTX_SPACE + RAW_PAGE + NATIVE_STACK - 64;
 	c->thread = t;
@@ -65,6 +68,11 @@ struct tr_ctx *tr_ctx_new(struct shim_thread *t)
 	c->alt.flags = 2; /* SS_DISABLE */
 	__atomic_store_n(&c->alive, 1, __ATOMIC_RELEASE);
 	return c;
+}
+
+uint8_t *tr_ctx_last_page(struct tr_ctx *c)
+{
+	return (uint8_t *)c->map + CTX_SPACE - RAW_PAGE;
 }
 
 /* The calling thread runs with this context from now on. */

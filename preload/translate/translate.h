@@ -166,6 +166,7 @@ struct tr_ctx {
 	bool path_dead;            /* path bytes go nowhere any more */
 	bool in_callout;
 	uint64_t generation;       /* last one this thread noted */
+	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
 	uint64_t clear_tid;        /* the application's */
 	uint64_t sigmask;          /* as the application believes it to be */
 	uint64_t wait_mask;        /* sigsuspend and kin: mask in force when interrupted */
@@ -445,6 +446,7 @@ void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si) __attribute__((nore
 
 /* thread.c */
 struct tr_ctx *tr_ctx_new(struct shim_thread *t);
+uint8_t *tr_ctx_last_page(struct tr_ctx *c);         /* nobody else uses it; a guard is behind it */
 void tr_ctx_attach(struct tr_ctx *c);
 struct tr_ctx *tr_self(void);
 void tr_record_machine(void); /* kv records: what the analyzer must know of it */
