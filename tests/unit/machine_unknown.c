@@ -63,7 +63,7 @@ static void stops(const char *name, const uint8_t *bytes, unsigned before)
 /* movdiri %rcx, (%rax); inc %edx; hlt */
 static void host_executes(void)
 {
-	static const uint8_t code[] = { 0x48, 0x0f, 0x38, 0xf9, 0x08, 0xff, 0xc2, 0xf4 };
+	static const uint8_t code[12] = { 0x48, 0x0f, 0x38, 0xf9, 0x08, 0xff, 0xc2, 0xf4 };
 	unsigned a, b, c = 0, d;
 	uint64_t stored = 0;
 
