@@ -374,16 +374,11 @@ enum mach_stop straight_native(struct mach *m, const void *native_insn, uint64_t
 	return do_native(m, native_insn, pc);
 }
 
-static inline void call_op(struct mach *m, const struct mach_op *op)
+void straight_call(struct mach *m, const struct mach_op *op)
 {
 	uint64_t v = do_call(m, (const struct mach_call *)op->imm);
 
 	*(uint64_t *)mach_at(m, op->d) = op->size == 8 ? v : v & ((1ull << 8 * op->size) - 1);
-}
-
-void straight_call(struct mach *m, const struct mach_op *op)
-{
-	call_op(m, op);
 }
 
 static struct mach_block *block_at(struct mach *m, uint64_t pc, bool step)
