@@ -2,6 +2,7 @@
  * Thousands of small random programs, each judged by brute force: a failing
  * schedule is found exactly when one exists, an alternate exactly when one
  * exists, and the root cause forces the failure and holds nothing in excess.
+ * The failing schedule has the fewest context switches there can be, nearly always.
  * Under TSO brute force is an operational model with store buffers; fences are
  * named exactly when the failure needs those, enough of them and no more.
  */
@@ -80,8 +81,28 @@ static bool judge_delays(struct brute *b, const struct brute_state *s)
 	return c->insufficient && !c->a->ndelays;
 }
 
+/* Of all failing runs, the fewest times another thread comes on. */
+static bool count_switches(struct brute *b, const struct brute_state *s)
+{
+	size_t switches = 0, *fewest = b->arg;
+	int by[BT * BE];
+
+	if (!brute_fails(b, s))
+		return false;
+	for (int t = 0; t < BT; t++)
+		for (int i = 0; i < BE; i++)
+			if (s->at[t][i] >= 0)
+				by[s->at[t][i]] = t;
+	for (int k = 1; k < s->n; k++)
+		switches += by[k] != by[k - 1];
+	if (switches < *fewest)
+		*fewest = switches;
+	return false;
+}
+
 struct tally {
 	unsigned programs, skipped, failing, alternates, causes, deterministic, buffers;
+	unsigned counted, fewest; /* failing schedules judged by their switches, and as good as any */
 	unsigned wrong;
 };
 
@@ -140,6 +161,26 @@ static void judge_fences(struct tally *y, const struct sym_trace *t, struct brut
 		complain(y, t, seed, "more fences than needed");
 }
 
+static void judge_switches(struct tally *y, const struct sym_trace *t, struct brute *b,
+			   uint64_t seed, const struct sched_answer *a)
+{
+	size_t fewest = SIZE_MAX;
+
+	if (a->failing.switches > a->recorded.switches)
+		complain(y, t, seed, "reduction added context switches");
+	if (seed % 2) /* every run there is: half of the programs will do */
+		return;
+	b->arg = &fewest;
+	b->done = count_switches;
+	brute_all(b);
+	if (b->steps > b->limit)
+		return;
+	if (a->failing.switches < fewest)
+		complain(y, t, seed, "context switches miscounted");
+	y->counted++;
+	y->fewest += a->failing.switches == fewest;
+}
+
 static void judge(struct tally *y, const struct sym_trace *t, struct brute *b, uint64_t seed,
 		  const struct sched_answer *a, bool fail_exists)
 {
@@ -154,14 +195,15 @@ static void judge(struct tally *y, const struct sym_trace *t, struct brute *b, u
 		return;
 	y->failing++;
 	b->onward = false;
-	if (!brute_order(b, &a->failing, true) || !brute_order(b, &a->recorded, true))
-		complain(y, t, seed, "failing schedule does not execute");
-	if (a->failing.switches > a->recorded.switches)
-		complain(y, t, seed, "reduction added context switches");
-	judge_fences(y, t, b, seed, a);
+	if (!brute_order(b, &a->recorded, true))
+		complain(y, t, seed, "recorded schedule does not execute");
 	/* Time stamps bind the recorded run, not others. */
-	b->onward = true;
 	b->times = false;
+	if (!brute_order(b, &a->failing, true))
+		complain(y, t, seed, "failing schedule does not execute");
+	judge_switches(y, t, b, seed, a);
+	judge_fences(y, t, b, seed, a);
+	b->onward = true;
 	b->arg = &avoid_exists;
 	b->done = saw_avoid;
 	brute_all(b);
@@ -256,6 +298,9 @@ int main(int argc, char **argv)
 				continue;
 			for (unsigned i = first; i < first + n; i++)
 				one(&y, k, (uint64_t)i * KINDS + k, tso);
+			CHECK(y.counted && y.fewest * 100 >= y.counted * 90,
+			      "%s, %s: the fewest context switches for %u of %u",
+			      tso ? "TSO" : "SC", kind_names[k], y.fewest, y.counted);
 			CHECK(!y.wrong && y.failing > n / 20 && (!tso || k != BUFFERS || y.buffers > n / 20),
 			      "%s, %s: %u programs, %u fail, %u with alternate, %u causes, "
 			      "%u deterministic, %u by store buffers, %u too large, %u wrong",
