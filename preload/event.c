@@ -318,10 +318,13 @@ static void joined(const struct event *e)
 	shim_thread_settled(other);
 }
 
-static void process_exit(const struct event *e)
+static void process_exit(const struct shim_thread *t, const struct event *e)
 {
-	/* In path mode the translator sees the system call itself, and later. */
-	if (shim_opt.mode == SHIM_MODE_SYNC && e->at == TRC_AT_DONE)
+	/* The translator sees the system call itself, and later; unless it has let this thread go
+	 * (while another stays in a system call: so the mode is still what it was). */
+	bool unseen = shim_opt.mode == SHIM_MODE_SYNC || (tr_is_native && tr_is_native(t));
+
+	if (unseen && e->at == TRC_AT_DONE)
 		shim_process_end(0, (int)e->result);
 }
 
@@ -377,7 +380,7 @@ static void special_after(struct shim_thread *t, const struct event *e)
 		break;
 	case TRC_OP_PROCESS_EXIT:
 	case TRC_OP_QUICK_EXIT:
-		process_exit(e);
+		process_exit(t, e);
 		break;
 	case TRC_OP_ASSERT:
 	case TRC_OP_USER_FAIL:

@@ -232,6 +232,8 @@ bool tr_available(void) __attribute__((weak));
 const char *tr_why_not(void) __attribute__((weak));
 void tr_takeover(void) __attribute__((weak));
 uint64_t tr_path_pos(struct shim_thread *t) __attribute__((weak)); /* bytes of tN.path so far */
+/* It runs without the translator, which has given up. */
+bool tr_is_native(const struct shim_thread *t) __attribute__((weak));
 /* The application's stack pointer and pc where the thread was last seen; false: unknown. */
 bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	__attribute__((weak));

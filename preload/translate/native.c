@@ -41,6 +41,13 @@ static void record(struct tr_ctx *c)
 	rec_commit(s, r, TRC_NATIVE, 0, size);
 }
 
+bool tr_is_native(const struct shim_thread *t)
+{
+	const struct tr_ctx *c = t->translator;
+
+	return tr.detached && (!c || c->native);
+}
+
 static bool last_one(const struct tr_ctx *self)
 {
 	for (struct tr_ctx *c = tr.contexts; c; c = c->next)
