@@ -33,6 +33,7 @@ struct explanation {
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
 	double computed_end;          /* the same on CLOCK_PROCESS_CPUTIME_ID */
+	bool by_clock;                /* the failing schedule keeps the recorded run's times */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */

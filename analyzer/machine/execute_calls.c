@@ -231,6 +231,66 @@ static bool map_elsewhere(struct mach_run *r, struct run_thread *t, size_t i)
 	return true;
 }
 
+/* Which argument of the recorded call is this address, or none. */
+static int argument_at(const struct trc_enter *e, uint64_t address)
+{
+	for (unsigned i = 0; i < mach_call_args(e->rec.flags); i++)
+		if (e->args[i] == address)
+			return (int)i;
+	return -1;
+}
+
+/* The next recorded call of this kind from here that came back; t->recs.n: none is near. */
+static size_t next_like_it(const struct mach_run *r, const struct run_thread *t, uint64_t nr)
+{
+	for (size_t i = t->s.rec; i + 1 < t->recs.n && i < t->s.rec + LOOK_AHEAD; i++) {
+		const struct trc_enter *e = (const void *)t->recs.v[i];
+
+		if (e->rec.type == TRC_ENTER && e->rec.flags == nr &&
+		    e->pc == r->m->frame->g.guest_RIP)
+			return t->recs.v[i + 1]->type == TRC_LEAVE ? i : t->recs.n;
+	}
+	return t->recs.n;
+}
+
+/*
+ * The recorded call with its results put elsewhere: arguments may differ where the kernel wrote
+ * to them and nowhere else. In another order mappings lie elsewhere, and what was allocated there.
+ */
+static bool results_elsewhere(struct mach_run *r, struct run_thread *t, uint64_t nr)
+{
+	size_t at = next_like_it(r, t, nr);
+	unsigned written = 0;
+
+	if (at == t->recs.n)
+		return false;
+	const struct trc_enter *e = (const void *)t->recs.v[at];
+	const struct trc_leave *l = (const void *)t->recs.v[at + 1];
+	struct trc_effects fx = trc_effects(l);
+
+	for (const struct trc_effect *f = trc_effect_next(&fx); f; f = trc_effect_next(&fx)) {
+		int arg = argument_at(e, f->address);
+
+		if (f->kind != TRC_EFFECT_WRITE || arg < 0)
+			return false;
+		written |= 1u << arg;
+	}
+	/* One that did nothing but return is done anew, or not at all: it may have made a mapping. */
+	if (!written)
+		return false;
+	for (unsigned i = 0; i < mach_call_args(nr); i++)
+		if (e->args[i] != exec_arg(r, i) && !(written & 1u << i))
+			return false;
+	fx = trc_effects(l);
+	for (const struct trc_effect *f = trc_effect_next(&fx); f; f = trc_effect_next(&fx))
+		if (!mem_poke(r->m->mem, exec_arg(r, argument_at(e, f->address)), trc_effect_bytes(f),
+			      f->length))
+			return false;
+	t->s.rec = at + 2;
+	exec_returns(r, l->result);
+	return true;
+}
+
 /* How that ends is known, recorded or not. */
 static bool sleeps(uint64_t nr)
 {
@@ -286,7 +346,7 @@ void exec_syscall(struct mach_run *r, struct execution *x, struct run_thread *t)
 	default:
 		break;
 	}
-	if (!from_record(r, t, nr) && !exec_spawn(r, x, t, nr) && !exec_anew(r, x, t, nr)) {
+	if (!from_record(r, t, nr) && !results_elsewhere(r, t, nr) && !exec_spawn(r, x, t, nr) && !exec_anew(r, x, t, nr)) {
 		char *what = xasprintf("system call %llu with other arguments",
 				       (unsigned long long)nr);
 

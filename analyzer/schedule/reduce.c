@@ -5,8 +5,8 @@
  * when it still fails. A total order needs no solver. That is done from the
  * order as it was and from the two regroup.h makes of it; the best one stays.
  *
- * Time stamps are left aside: they bind the run that was recorded, this is
- * another one that fails in the same way.
+ * Time stamps are left aside unless asked for (by_clock): they bind the run that
+ * was recorded, this is another one that fails in the same way.
  */
 #include "analyzer/schedule/regroup.h"
 #include "analyzer/schedule/work.h"
@@ -140,7 +140,7 @@ void reduce_switches(struct work *w)
 	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
 	struct reduction r = { .w = w, .n = w->n - from };
 
-	r.c = check_new(w->timeless, CHECK_EXACT, w->init, w->syms);
+	r.c = check_new(w->o->by_clock ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
 		check_step(r.c, w->order[k]);
 	r.start = check_save(r.c);

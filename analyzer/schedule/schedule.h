@@ -22,6 +22,8 @@ struct sched_options {
 	enum sched_model model;
 	bool use_times;     /* respect time_lo/time_hi (default true) */
 	double timeout;     /* seconds for the whole answer; 0: none */
+	bool by_clock;      /* the reduced failing schedule respects them, too: it strays less far
+			     * from what was recorded, which not every run bears */
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
 	bool leave_path;    /* an answer to the same trace had to leave the recorded path: do so at
