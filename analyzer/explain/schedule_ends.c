@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-static bool is_sync(enum sym_op op)
+/* An operation of a library's; a lock of the program's own making is an instruction like any other. */
+static bool is_sync(const struct sym_trace *t, const struct sym_event *e)
 {
-	return op >= SYM_LOCK && op <= SYM_ONCE_END;
+	return e->op >= SYM_LOCK && e->op <= SYM_ONCE_END && !t->objects[e->target].home_made;
 }
 
 static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
@@ -52,7 +53,8 @@ static bool is_wait_release(const struct sym_trace *t, struct sched_ref r)
  */
 static bool is_last_release(const struct sym_trace *t, struct sched_ref r)
 {
-	return event_at(t, r)->op == SYM_UNLOCK && r.index + 1 == t->threads[r.thread].nevents;
+	return event_at(t, r)->op == SYM_UNLOCK && is_sync(t, event_at(t, r)) &&
+	       r.index + 1 == t->threads[r.thread].nevents;
 }
 
 /* Is this the call of a wait? The window may begin inside one: others were there, or gave the mutex back there. */
@@ -73,7 +75,8 @@ static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
 {
 	const struct sym_event *e = event_at(t, r);
 
-	return e->op == SYM_WAIT || (e->op == SYM_LOCK && is_wait_place(t, e->pc));
+	return e->op == SYM_WAIT ||
+	       (e->op == SYM_LOCK && is_sync(t, e) && is_wait_place(t, e->pc));
 }
 
 /*
@@ -141,7 +144,7 @@ bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym
 	bool again = !source && waits_inside(t, r, held);
 	/* The pc of an operation lies inside the call: the source has happened when
 	 * it has returned, the target waits before it is made. */
-	if (is_sync(ev->op) || ev->op == SYM_FORK || ev->op == SYM_JOIN)
+	if (is_sync(t, ev) || ev->op == SYM_FORK || ev->op == SYM_JOIN)
 		pc = place_call_before(e->images, pc + 1);
 	struct img_module *m = pc ? img_module_at(e->images, pc) : NULL;
 	if (!m || schedule_is_linker(m))

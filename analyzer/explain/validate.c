@@ -1,6 +1,17 @@
 /* Schedules are claims until the machine has executed them. */
 #include "analyzer/explain/explain.h"
 
+/*
+ * How often a thread tries to take a lock of the program's own making depends on the order; that
+ * it was let go before counts, and that nobody else has it the program sees to itself.
+ */
+static bool is_attempt(const struct sym_trace *t, struct sched_ref r)
+{
+	const struct sym_event *e = &t->threads[r.thread].events[r.index];
+
+	return (e->op == SYM_LOCK || e->op == SYM_TRYLOCK) && t->objects[e->target].home_made;
+}
+
 struct mach_point *explain_points(const struct ext_result *x, const struct sched_order *o, size_t *n,
 				  size_t *of)
 {
@@ -17,7 +28,7 @@ struct mach_point *explain_points(const struct ext_result *x, const struct sched
 		 * the execution is to show: it is decided here. */
 		if (op == SYM_FAIL && x->fate.thread == at.thread)
 			at = x->fate;
-		else if (op == SYM_START || op == SYM_FAIL)
+		else if (op == SYM_START || op == SYM_FAIL || is_attempt(x->trace, r))
 			continue;
 		else if (x->fate.thread == at.thread && at.insn > x->fate.insn)
 			continue; /* on the way from the decision to the failure */

@@ -213,6 +213,7 @@ static err_t extract(struct ext *x)
 	if (x->stopped)
 		return err_new(ERR_NOANSWER, "stopped while %s", x->phase);
 	ext_failure(x);
+	ext_find_locks(x);
 	return NULL;
 }
 

@@ -268,5 +268,7 @@ enum ext_cond_added ext_add_cond(struct ext *x, uint32_t thread, expr_id cond, u
 /* extract_build.c: the third execution, and the failure. */
 err_t ext_build(struct ext *x);
 void ext_failure(struct ext *x);
+/* Words that are used as locks become locks (extract_locks.c). */
+void ext_find_locks(struct ext *x);
 
 #endif

@@ -50,6 +50,7 @@ struct sym_object {
 	enum sym_object_kind kind;
 	uint64_t address;
 	bool recursive;
+	bool home_made; /* a word that the program uses as a lock (not part of the text form) */
 	int64_t count;
 	uint32_t owner; /* thread index holding it before the first event, or SYM_NONE */
 };

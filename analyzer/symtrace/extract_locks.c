@@ -1,0 +1,381 @@
+/*
+ * Locks of the program's own making. A spin lock or a mutex made of a futex is a word that goes
+ * from zero to something and back, and only who made it something makes it zero. Taken for plain
+ * data, every order in which two threads meet at it the other way round is another path, and the
+ * words drown what they protect; taken for a lock, it is what it is in the source.
+ *
+ * Such a word is found by what is done to it in the window, in the order of the run: taken by an
+ * atomic update that looks whether it succeeded, by two threads at least; attempts that fail go
+ * on until one succeeds (or are those of a trylock); what was read of it decides nothing but that.
+ * One step that does not fit, and it stays a variable.
+ */
+#include "analyzer/symtrace/extract_internal.h"
+
+#include <string.h>
+
+enum part { PART_NONE, PART_LOCK, PART_UNLOCK, PART_TRY, PART_DROPPED };
+
+struct touch {
+	uint64_t step;
+	struct sym_event *e;
+};
+
+struct word {
+	bool no;          /* it is none */
+	uint32_t taken;   /* how often */
+	uint32_t takers;  /* threads that did, as far as two */
+	uint32_t last;    /* one of them */
+	uint32_t owner;   /* when the window begins, or SYM_NONE */
+	uint32_t object;
+	VEC(struct touch) touches;
+};
+
+struct locks {
+	struct sym_trace *t;
+	struct word *words;   /* by variable */
+	uint32_t *var_of;     /* by symbol: what was read, or SYM_NONE */
+	bool *asked;          /* by symbol: a branch asks for it */
+	enum part **parts;    /* by thread and event */
+	/* An expression's symbols: of which word, and are there others? */
+	uint32_t word;
+	bool others;
+};
+
+static bool on_variable(const struct sym_event *e)
+{
+	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
+}
+
+static bool known(const struct sym_event *e)
+{
+	return e->step && (e->has_seen || (e->op == SYM_RMW && !e->value));
+}
+
+static void collect(struct locks *l)
+{
+	struct sym_trace *t = l->t;
+
+	for (size_t i = 0; i < t->nthreads; i++) {
+		for (size_t k = 0; k < t->threads[i].nevents; k++) {
+			struct sym_event *e = &t->threads[i].events[k];
+
+			if (!on_variable(e))
+				continue;
+			struct word *w = &l->words[e->target];
+
+			w->no |= !known(e);
+			if (e->symbol)
+				l->var_of[expr_get(t->pool, e->symbol)->value] = e->target;
+			vec_push(&w->touches, (struct touch){ e->step, e });
+		}
+	}
+}
+
+static int by_step(const void *a, const void *b)
+{
+	const struct touch *x = a, *y = b;
+
+	return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* Does the thread's next event touch the same word? Then it is still at it. */
+static bool stays_at_it(const struct locks *l, const struct sym_event *e)
+{
+	const struct sym_thread *th = &l->t->threads[e->thread];
+	const struct sym_event *next = e + 1;
+
+	if (e->index + 1 >= th->nevents)
+		return true;
+	return on_variable(next) && next->target == e->target;
+}
+
+static enum part take(struct word *w, const struct sym_event *e)
+{
+	if (!w->taken++)
+		w->takers = 1;
+	else if (w->last != e->thread)
+		w->takers = 2;
+	w->last = e->thread;
+	return PART_LOCK;
+}
+
+/* One step of its life; *owner has it, *now is its value. */
+static enum part step(const struct locks *l, struct word *w, const struct sym_event *e, uint32_t *owner,
+		      uint64_t *now)
+{
+	uint64_t was = *now;
+
+	if (e->op == SYM_READ)
+		return *owner == e->thread || stays_at_it(l, e) ? PART_DROPPED : PART_NONE;
+	if (e->op == SYM_WRITE || e->value)
+		*now = e->seen;
+	if (!was && *now && e->op == SYM_RMW) {
+		*owner = e->thread;
+		return take(w, e);
+	}
+	if (was && !*now && (*owner == e->thread || *owner == SYM_NONE)) {
+		if (*owner == SYM_NONE)
+			w->owner = e->thread; /* since before the window */
+		*owner = SYM_NONE;
+		return PART_UNLOCK;
+	}
+	if (!was || !*now || e->op != SYM_RMW)
+		return PART_NONE;
+	return *owner == e->thread || stays_at_it(l, e) ? PART_DROPPED : PART_TRY;
+}
+
+static void live(struct locks *l, uint32_t var)
+{
+	struct word *w = &l->words[var];
+	const struct sym_var *v = &l->t->vars[var];
+	uint32_t owner = SYM_NONE;
+	uint64_t now;
+
+	if (w->no || !v->has_init || expr_get(l->t->pool, v->init)->op != EX_CONST) {
+		w->no = true;
+		return;
+	}
+	now = expr_get(l->t->pool, v->init)->value;
+	w->owner = SYM_NONE;
+	qsort(w->touches.v, w->touches.n, sizeof *w->touches.v, by_step);
+	for (size_t i = 0; i < w->touches.n && !w->no; i++) {
+		const struct sym_event *e = w->touches.v[i].e;
+		enum part p = step(l, w, e, &owner, &now);
+
+		l->parts[e->thread][e->index] = p;
+		w->no = p == PART_NONE;
+	}
+	w->no |= w->takers < 2;
+}
+
+/* ---- what was read of it ---- */
+
+static void look_at(void *arg, uint64_t symbol)
+{
+	struct locks *l = arg;
+	uint32_t var = l->var_of[symbol];
+
+	if (var == SYM_NONE || l->words[var].no || (l->word != SYM_NONE && l->word != var))
+		l->others = true;
+	if (var != SYM_NONE && !l->words[var].no) {
+		if (l->word != SYM_NONE && l->word != var)
+			l->words[l->word].no = true;
+		l->word = var;
+	}
+}
+
+/* The word this is about and nothing else, SYM_NONE: about none. Mixed, it is no lock. */
+static uint32_t only_about(struct locks *l, expr_id e)
+{
+	l->word = SYM_NONE;
+	l->others = false;
+	if (e)
+		expr_symbols(l->t->pool, e, look_at, l);
+	if (l->word != SYM_NONE && l->others)
+		l->words[l->word].no = true;
+	return l->word;
+}
+
+static void note_asked(void *arg, uint64_t symbol)
+{
+	((struct locks *)arg)->asked[symbol] = true;
+}
+
+static void look_at_uses(struct locks *l)
+{
+	struct sym_trace *t = l->t;
+	uint32_t var = only_about(l, t->failure.condition);
+
+	if (var != SYM_NONE)
+		l->words[var].no = true;
+	for (size_t i = 0; i < t->nthreads; i++) {
+		const struct sym_thread *th = &t->threads[i];
+
+		for (size_t k = 0; k < th->nevents; k++) {
+			var = only_about(l, th->events[k].value);
+			if (var != SYM_NONE && var != th->events[k].target)
+				l->words[var].no = true;
+		}
+		for (size_t k = 0; k < th->nconds; k++)
+			if (only_about(l, th->conds[k].cond) != SYM_NONE)
+				expr_symbols(t->pool, th->conds[k].cond, note_asked, l);
+	}
+}
+
+/* A counter goes up and down as well; nobody cares what it was. */
+static void look_at_questions(struct locks *l)
+{
+	for (size_t i = 0; i < l->t->nvars; i++) {
+		struct word *w = &l->words[i];
+
+		for (size_t k = 0; k < w->touches.n && !w->no; k++) {
+			const struct sym_event *e = w->touches.v[k].e;
+
+			w->no = l->parts[e->thread][e->index] == PART_LOCK &&
+				!(e->symbol && l->asked[expr_get(l->t->pool, e->symbol)->value]);
+		}
+	}
+}
+
+/* ---- taking them for what they are ---- */
+
+static uint32_t object_of(struct locks *l, uint32_t var)
+{
+	struct word *w = &l->words[var];
+	const struct sym_var *v = &l->t->vars[var];
+
+	if (w->object == SYM_NONE) {
+		struct sym_object o = { .name = v->name, .kind = SYM_MUTEX, .address = v->address,
+					.home_made = true, .owner = w->owner };
+		char *said = xasprintf("What is done with `%s' is what is done with a lock: it is "
+				       "taken for one.", v->name);
+
+		w->object = sym_add_object(l->t, &o);
+		sym_add_assumption(l->t, said);
+		free(said);
+	}
+	return w->object;
+}
+
+static void become(struct locks *l, struct sym_event *e, enum part p)
+{
+	e->op = p == PART_LOCK ? SYM_LOCK : p == PART_UNLOCK ? SYM_UNLOCK : SYM_TRYLOCK;
+	e->result = p != PART_TRY;
+	e->variable = e->target;
+	e->target = object_of(l, e->target);
+	e->symbol = e->value = EXPR_NONE;
+	e->has_seen = e->fixed = false;
+}
+
+static bool is_about_lock(struct locks *l, const struct sym_cond *c)
+{
+	uint32_t var = only_about(l, c->cond);
+
+	return var != SYM_NONE && !l->words[var].no;
+}
+
+static enum part part_of(const struct locks *l, const struct sym_event *e)
+{
+	return on_variable(e) && !l->words[e->target].no ? l->parts[e->thread][e->index] : PART_NONE;
+}
+
+/*
+ * Events that are gone make others move up; place[] tells where to. Taking a lock may need several
+ * attempts, and letting go that somebody waits for takes two steps. How many, other orders do not
+ * know; the first step they all have: it stands for what it leads to.
+ */
+static uint32_t move_events(struct locks *l, struct sym_thread *th, struct ext_thread *x,
+			    uint32_t *place)
+{
+	uint32_t n = 0, first = SYM_NONE; /* nothing from n on is written over yet */
+
+	for (uint32_t k = 0; k < th->nevents; k++) {
+		struct sym_event e = th->events[k];
+		enum part p = part_of(l, &e);
+		bool led = first != SYM_NONE && on_variable(&e) && th->events[first].target == e.target;
+
+		place[k] = n;
+		if (p == PART_DROPPED) {
+			first = led ? first : k;
+			continue;
+		}
+		x->points.v[n] = x->points.v[k];
+		if (led && (p == PART_LOCK || p == PART_UNLOCK)) {
+			e.pc = th->events[first].pc;
+			e.occurrence = th->events[first].occurrence;
+			x->points.v[n] = x->points.v[first];
+		}
+		first = SYM_NONE;
+		if (p != PART_NONE)
+			become(l, &e, p);
+		if (e.link != SYM_NONE)
+			e.link = place[e.link];
+		e.index = n;
+		th->events[n++] = e;
+	}
+	place[th->nevents] = n;
+	return n;
+}
+
+static void move_up(struct locks *l, struct sym_thread *th, struct ext_thread *x)
+{
+	uint32_t *place = xcalloc(th->nevents + 1, sizeof *place);
+	uint32_t n = move_events(l, th, x, place);
+	size_t m = 0;
+
+	for (size_t k = 0; k < th->nconds; k++) {
+		struct sym_cond c = th->conds[k];
+		bool gone;
+
+		if (is_about_lock(l, &c))
+			continue;
+		if (c.after != SYM_NONE) {
+			gone = place[c.after + 1] == place[c.after];
+			c.after = place[c.after];
+			if (gone) /* it holds behind what came before */
+				c.after = c.after ? c.after - 1 : SYM_NONE;
+		}
+		th->conds[m++] = c;
+	}
+	if (x->computed != SYM_NONE)
+		x->computed = place[x->computed];
+	for (size_t i = 0; i < l->t->failure.nblocked; i++) {
+		struct sym_blocked *b = &l->t->failure.blocked[i];
+
+		if (&l->t->threads[b->thread] == th)
+			b->event = place[b->event];
+	}
+	th->nevents = x->points.n = n;
+	th->nconds = m;
+	free(place);
+}
+
+static struct locks *locks_new(struct sym_trace *t)
+{
+	struct locks *l = xcalloc(1, sizeof *l);
+	size_t symbols = expr_symbol_count(t->pool);
+
+	l->t = t;
+	l->words = xcalloc(t->nvars + 1, sizeof *l->words);
+	for (size_t i = 0; i < t->nvars; i++)
+		l->words[i].object = SYM_NONE;
+	l->var_of = xcalloc(symbols + 1, sizeof *l->var_of);
+	memset(l->var_of, 0xff, symbols * sizeof *l->var_of);
+	l->asked = xcalloc(symbols + 1, sizeof *l->asked);
+	l->parts = xcalloc(t->nthreads + 1, sizeof *l->parts);
+	for (size_t i = 0; i < t->nthreads; i++)
+		l->parts[i] = xcalloc(t->threads[i].nevents + 1, sizeof **l->parts);
+	return l;
+}
+
+static void locks_free(struct locks *l)
+{
+	for (size_t i = 0; i < l->t->nvars; i++)
+		vec_free(&l->words[i].touches);
+	for (size_t i = 0; i < l->t->nthreads; i++)
+		free(l->parts[i]);
+	free(l->words);
+	free(l->var_of);
+	free(l->asked);
+	free(l->parts);
+	free(l);
+}
+
+void ext_find_locks(struct ext *x)
+{
+	struct locks *l = locks_new(x->trace);
+	bool some = false;
+
+	collect(l);
+	for (uint32_t i = 0; i < x->trace->nvars; i++) {
+		live(l, i);
+		some |= !l->words[i].no;
+	}
+	if (some) {
+		look_at_uses(l);
+		look_at_questions(l);
+	}
+	for (size_t i = 0; some && i < x->trace->nthreads; i++)
+		move_up(l, &x->trace->threads[i], ext_thread(x, (uint32_t)i));
+	locks_free(l);
+}
