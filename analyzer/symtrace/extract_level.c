@@ -8,24 +8,34 @@ enum pc_class {
 	PC_PROGRAM,
 	PC_STUB,    /* a PLT entry of the program: names the function called */
 	PC_RUNTIME,
+	PC_MOVER,   /* the same, of a function that works on its caller's data, or not known of which */
 	PC_BELOW,   /* loader and shim: never on the program's behalf, whoever called */
+};
+
+/* A function of the C library that program code called. */
+struct callee {
+	const char *name; /* NULL: none */
+	bool mover;       /* works on the program's data ... */
+	bool deep;        /* ... in all that it calls, too */
+	bool printer;     /* writes text for people */
 };
 
 struct pc_entry {
 	uint64_t pc; /* 0: free */
 	enum pc_class class;
-	bool mover;         /* PC_STUB: works on the program's data */
-	bool printer;       /* PC_STUB: writes text for people */
-	const char *callee; /* PC_STUB: belongs to the image */
+	struct callee callee; /* PC_STUB; of the C library's, where a function is entered */
 	const char *stub;   /* the same, of any module */
 };
 
 #define QUICK 8192u
 
 struct thread_level {
-	const char *callee;
-	bool mover, printer;
+	struct callee callee;
+	bool in_program; /* its last access was program code's */
 };
+
+/* Who enters a function touches memory soon: a register is saved, or what it is for. */
+#define ENTRY_BYTES 32
 
 struct level {
 	struct img_set *images;
@@ -50,9 +60,12 @@ static const char *const language_modules[] = { "libstdc++", "libc++", "libgcc_s
 
 /* Functions of the C library whose accesses are the caller's. */
 static const char *const movers[] = {
-	"mem", "__mem", "str", "__str", "stp", "__stp", "wmem", "wcs", "bcopy", "bzero", "bcmp",
+	"mem", "str", "stp", "wmem", "wcs", "bcopy", "bzero", "bcmp",
 	"qsort", "bsearch", "swab",
 };
+
+/* Of these, those that have functions with other names do it. strdup() is none: it allocates. */
+static const char *const deep_movers[] = { "qsort", "bsearch" };
 
 /* Functions whose branches decide only what a person reads. */
 static const char *const printers[] = {
@@ -119,6 +132,19 @@ static void grow(struct level *l)
 	l->size *= 2;
 }
 
+#define HAS_PREFIX(s, list) has_prefix(s, list, sizeof(list) / sizeof *(list))
+
+/* __memcpy_avx_unaligned is memcpy, as far as it matters here. */
+static bool is_mover(const char *name)
+{
+	return HAS_PREFIX(name + strspn(name, "_"), movers);
+}
+
+static struct callee callee_of(const char *name)
+{
+	return (struct callee){ name, is_mover(name), HAS_PREFIX(name, deep_movers), is_printer(name) };
+}
+
 /* "memcpy@plt" -> "memcpy", kept by the level; NULL when pc is no PLT entry. */
 static const char *stub_name(struct level *l, uint64_t pc)
 {
@@ -130,6 +156,17 @@ static const char *stub_name(struct level *l, uint64_t pc)
 	char *name = xasprintf("%.*s", (int)(at - symbol), symbol);
 	vec_push(&l->names, name);
 	return name;
+}
+
+static void classify_runtime(struct level *l, struct pc_entry *e)
+{
+	uint64_t offset = 0;
+	const char *symbol = img_symbol(l->images, e->pc, &offset);
+
+	/* memcpy looks at its arguments first, and never calls back. */
+	if (symbol && (offset < ENTRY_BYTES || is_mover(symbol)))
+		e->callee = callee_of(symbol);
+	e->class = !symbol || is_mover(symbol) ? PC_MOVER : PC_RUNTIME;
 }
 
 static struct pc_entry *classify(struct level *l, uint64_t pc)
@@ -146,24 +183,24 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 	e->pc = pc;
 	struct img_module *m = img_module_at(l->images, pc);
 	e->stub = m ? stub_name(l, pc) : NULL;
-	if (!m || has_prefix(img_module_name(m), runtime_modules,
-			     sizeof runtime_modules / sizeof *runtime_modules)) {
-		/* Code outside any module is generated: the program's. */
-		e->class = !m ? PC_PROGRAM :
-			   has_prefix(img_module_name(m), below_modules,
-				      sizeof below_modules / sizeof *below_modules) ?
-				   PC_BELOW : PC_RUNTIME;
-	} else if ((e->callee = e->stub)) {
+	if (!m) {
+		e->class = PC_PROGRAM; /* generated code is the program's */
+	} else if (HAS_PREFIX(img_module_name(m), below_modules)) {
+		e->class = PC_BELOW;
+	} else if (HAS_PREFIX(img_module_name(m), runtime_modules)) {
+		classify_runtime(l, e);
+	} else if (e->stub) {
 		e->class = PC_STUB;
-		e->mover = has_prefix(e->callee, movers, sizeof movers / sizeof *movers);
-		e->printer = is_printer(e->callee);
+		e->callee = callee_of(e->stub);
 	}
 	return e;
 }
 
 const char *level_stub(struct level *l, uint64_t pc)
 {
-	return classify(l, pc)->callee;
+	const struct pc_entry *e = classify(l, pc);
+
+	return e->class == PC_STUB ? e->stub : NULL;
 }
 
 const char *level_any_stub(struct level *l, uint64_t pc)
@@ -181,14 +218,13 @@ bool level_is_own(struct level *l, uint64_t pc)
 	struct img_module *m = img_module_at(l->images, pc);
 
 	return classify(l, pc)->class == PC_PROGRAM &&
-	       !(m && has_prefix(img_module_name(m), language_modules,
-				 sizeof language_modules / sizeof *language_modules));
+	       !(m && HAS_PREFIX(img_module_name(m), language_modules));
 }
 
 static struct thread_level *thread_level(struct level *l, uint32_t thread)
 {
 	while (l->threads.n <= thread)
-		vec_push(&l->threads, (struct thread_level){ .callee = "" });
+		vec_push(&l->threads, (struct thread_level){ .callee.name = "" });
 	return &l->threads.v[thread];
 }
 
@@ -201,24 +237,35 @@ static enum pc_class class_of(struct level *l, uint64_t pc)
 	return (enum pc_class)((*q & 7) - 1);
 }
 
+/* From program code straight into the C library: a call without a PLT entry, or back from a callback. */
+static void enter(struct level *l, struct thread_level *t, uint64_t pc)
+{
+	const struct pc_entry *e = classify(l, pc);
+
+	t->in_program = false;
+	if (e->callee.name)
+		t->callee = e->callee;
+}
+
 bool level_is_program(struct level *l, uint32_t thread, uint64_t pc)
 {
-	const struct pc_entry *e;
 	struct thread_level *t = thread_level(l, thread);
+	enum pc_class class = class_of(l, pc);
 
-	switch (class_of(l, pc)) {
+	switch (class) {
 	case PC_PROGRAM:
+		t->in_program = true;
 		return true;
 	case PC_STUB:
-		e = classify(l, pc);
-		t->callee = e->callee;
-		t->mover = e->mover;
-		t->printer = e->printer;
+		t->callee = classify(l, pc)->callee;
+		t->in_program = false;
 		return false; /* reading the GOT is the linker's business */
 	case PC_BELOW:
 		return false;
 	default:
-		return t->mover;
+		if (t->in_program)
+			enter(l, t, pc);
+		return t->callee.mover && (class == PC_MOVER || t->callee.deep);
 	}
 }
 
@@ -227,15 +274,15 @@ void level_begin(struct level *l, uint32_t thread, uint64_t pc)
 	const char *symbol = level_is_runtime(l, pc) ? img_symbol(l->images, pc, NULL) : NULL;
 
 	if (symbol)
-		thread_level(l, thread)->mover = has_prefix(symbol, movers, sizeof movers / sizeof *movers);
+		thread_level(l, thread)->callee = callee_of(symbol);
 }
 
 bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc)
 {
-	return thread_level(l, thread)->printer && level_is_runtime(l, pc);
+	return thread_level(l, thread)->callee.printer && level_is_runtime(l, pc);
 }
 
 const char *level_callee(struct level *l, uint32_t thread)
 {
-	return thread_level(l, thread)->callee;
+	return thread_level(l, thread)->callee.name;
 }
