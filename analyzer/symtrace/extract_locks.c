@@ -184,10 +184,9 @@ static void note_asked(void *arg, uint64_t symbol)
 static void look_at_uses(struct locks *l)
 {
 	struct sym_trace *t = l->t;
-	uint32_t var = only_about(l, t->failure.condition);
+	uint32_t var;
 
-	if (var != SYM_NONE)
-		l->words[var].no = true;
+	only_about(l, t->failure.condition);
 	for (size_t i = 0; i < t->nthreads; i++) {
 		const struct sym_thread *th = &t->threads[i];
 
@@ -247,9 +246,9 @@ static void become(struct locks *l, struct sym_event *e, enum part p)
 	e->has_seen = e->fixed = false;
 }
 
-static bool is_about_lock(struct locks *l, const struct sym_cond *c)
+static bool is_about_lock(struct locks *l, expr_id cond)
 {
-	uint32_t var = only_about(l, c->cond);
+	uint32_t var = only_about(l, cond);
 
 	return var != SYM_NONE && !l->words[var].no;
 }
@@ -307,7 +306,7 @@ static void move_up(struct locks *l, struct sym_thread *th, struct ext_thread *x
 		struct sym_cond c = th->conds[k];
 		bool gone;
 
-		if (is_about_lock(l, &c))
+		if (is_about_lock(l, c.cond))
 			continue;
 		if (c.after != SYM_NONE) {
 			gone = place[c.after + 1] == place[c.after];
@@ -374,6 +373,11 @@ void ext_find_locks(struct ext *x)
 	if (some) {
 		look_at_uses(l);
 		look_at_questions(l);
+	}
+	/* The last branch on the way was taken in giving a lock back: it does not decide. */
+	if (some && is_about_lock(l, x->trace->failure.condition)) {
+		x->trace->failure.condition = EXPR_NONE;
+		x->fate.thread = x->brink.thread = SYM_NONE;
 	}
 	for (size_t i = 0; some && i < x->trace->nthreads; i++)
 		move_up(l, &x->trace->threads[i], ext_thread(x, (uint32_t)i));
