@@ -275,6 +275,8 @@ static void note_gaps(struct explanation *e)
 		e->answer->deterministic = false;
 		explain_gap(e, "alternate", "nothing avoids the failure among the last shared events "
 			    "that were looked at; --window looks at more");
+		free(e->answer->why); /* it was said of these events only */
+		e->answer->why = NULL;
 	}
 	if (e->computed_end > 0 && explain_computed() >= e->computed_end) {
 		char *why = xasprintf("stopped after %d seconds of computing: what is shown is what was "

@@ -296,6 +296,15 @@ uint64_t mach_moment(const struct mach_run *r, uint64_t before_end)
 	return best;
 }
 
+uint64_t mach_alone(const struct mach_run *r)
+{
+	uint64_t insns = 0;
+
+	for (size_t i = r->log.n; i-- > 0 && r->log.v[i].thread == r->log.v[r->log.n - 1].thread;)
+		insns += r->log.v[i].insns;
+	return insns;
+}
+
 static err_t off_the_log(struct mach_run *r, const struct log_step *s, enum action got)
 {
 	return err_new(ERR_INTERNAL,

@@ -8,6 +8,9 @@
  * event that the window asks for. Where they lie thinner the window holds fewer. */
 #define SHORTEST_STRETCH 4000000u
 #define STRETCH_PER_EVENT 2000u
+/* What one thread did alone at the end (to write a summary, and find that the sum is wrong) comes on
+ * top, unless it is more than a person would wait for. */
+#define LONGEST_ALONE 4000000000u
 
 struct ext_survey *ext_survey_new(void)
 {
@@ -104,11 +107,13 @@ static uint64_t window_of(const struct ext_options *o)
 /* Where the stretch for this window begins. */
 static uint64_t base_for(const struct ext *x)
 {
-	uint64_t stretch = window_of(x->o) * STRETCH_PER_EVENT;
+	uint64_t stretch = window_of(x->o) * STRETCH_PER_EVENT, alone = mach_alone(x->run);
 
 	if (x->o->whole || mach_length(x->run) <= SHORT_RUN)
 		return 0;
-	return mach_moment(x->run, stretch < SHORTEST_STRETCH ? SHORTEST_STRETCH : stretch);
+	if (stretch < SHORTEST_STRETCH)
+		stretch = SHORTEST_STRETCH;
+	return mach_moment(x->run, stretch + (alone <= LONGEST_ALONE ? alone : 0));
 }
 
 /* A window counted from the failing thread's last event reaches further back. */
