@@ -12,7 +12,8 @@
 #define PAGE_BITS 16 /* translated pages: a small hash set, never wrong to say yes */
 
 static struct tr_code ranges[CODE_MAX];
-static unsigned nranges, last;
+static unsigned nranges;
+static struct tr_code here; /* the range that was found last */
 static uint8_t used[1 << PAGE_BITS];
 
 void tr_code_forget(void)
@@ -90,7 +91,8 @@ bool tr_code_refresh(void)
 
 	if (raw_failed(fd))
 		return false;
-	nranges = last = 0;
+	nranges = 0;
+	here = (struct tr_code){ 0 };
 	for (;;) {
 		long n = raw(SYS_read, fd, buf + have, sizeof buf - 1 - have);
 		if (n <= 0)
@@ -114,12 +116,12 @@ bool tr_code_refresh(void)
 
 static const struct tr_code *search(uint64_t pc)
 {
-	if (last < nranges && pc - ranges[last].start < ranges[last].end - ranges[last].start)
-		return &ranges[last];
+	if (pc - here.start < here.end - here.start)
+		return &here;
 	for (unsigned i = 0; i < nranges; i++)
 		if (pc >= ranges[i].start && pc < ranges[i].end) {
-			last = i;
-			return &ranges[i];
+			here = ranges[i];
+			return &here;
 		}
 	return NULL;
 }
@@ -153,7 +155,7 @@ void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
 		/* The part above is lost here and found again by tr_code_at(). */
 	}
 	nranges = keep;
-	last = 0;
+	here = (struct tr_code){ 0 };
 	if ((prot & PROT_EXEC) && nranges < CODE_MAX && start < end)
 		ranges[nranges++] =
 			(struct tr_code){ start, end, !!(prot & PROT_WRITE), anonymous };

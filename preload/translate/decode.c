@@ -3,34 +3,12 @@
 #include "preload/translate/decode_tables.h"
 #include "common/trace_format.h"
 
-struct cursor {
-	const uint8_t *code;
-	size_t avail; /* at most 15 */
-	unsigned at;
-	bool over;
-};
-
-static uint8_t take(struct cursor *c)
-{
-	if (c->at >= c->avail) {
-		c->over = true;
-		return 0;
-	}
-	return c->code[c->at++];
-}
-
-static uint8_t peek(const struct cursor *c)
-{
-	return c->at < c->avail ? c->code[c->at] : 0;
-}
-
-static void skip(struct cursor *c, unsigned n)
-{
-	if (c->avail - c->at < n)
-		c->over = true;
-	else
-		c->at += n;
-}
+/*
+ * decode() reads no further than this, whatever the bytes are: four prefixes, EVEX and its opcode,
+ * modrm, sib, displacement. With more prefixes, or fewer bytes, it gets a copy with zeros behind.
+ */
+#define READS 15
+#define PREFIXES 4
 
 static int64_t read_signed(const uint8_t *p, unsigned n)
 {
@@ -49,11 +27,15 @@ static const uint64_t is_prefix[4] = {
 	1ull << (0xf0 - 192) | 1ull << (0xf2 - 192) | 1ull << (0xf3 - 192),
 };
 
-static void prefixes(struct cursor *c, struct insn *in)
+static bool begins_prefix(uint8_t b)
 {
-	while (is_prefix[peek(c) >> 6] >> (peek(c) & 63) & 1) {
-		switch (peek(c)) {
-		case 0x26: case 0x2e: case 0x36: case 0x3e: break;
+	return is_prefix[b >> 6] >> (b & 63) & 1;
+}
+
+static const uint8_t *prefixes(struct insn *in, const uint8_t *p)
+{
+	for (unsigned n = 0; begins_prefix(*p) && n < 15; n++, p++) {
+		switch (*p) {
 		case 0x64: in->flags |= INSN_USES_FS; in->flags &= ~INSN_USES_GS; break;
 		case 0x65: in->flags |= INSN_USES_GS; in->flags &= ~INSN_USES_FS; break;
 		case 0x66: in->prefixes |= INSN_P66; break;
@@ -61,18 +43,16 @@ static void prefixes(struct cursor *c, struct insn *in)
 		case 0xf0: in->prefixes |= INSN_PLOCK; break;
 		case 0xf2: in->prefixes |= INSN_PF2; in->prefixes &= ~INSN_PF3; break;
 		case 0xf3: in->prefixes |= INSN_PF3; in->prefixes &= ~INSN_PF2; break;
-		default: return;
+		default: break; /* segments that mean nothing */
 		}
-		take(c);
-		if (c->over || c->at >= c->avail)
-			return;
 	}
+	return p;
 }
 
-/* VEX (C4, C5) and EVEX (62): the prefix bytes hold map, REX bits and vvvv. */
-static bool vector_prefix(struct cursor *c, struct insn *in)
+/* VEX (C4, C5) and EVEX (62): the prefix bytes hold map, REX bits and vvvv. NULL: no such map. */
+static const uint8_t *vector_prefix(struct insn *in, const uint8_t *p)
 {
-	uint8_t lead = take(c), b1 = take(c), last;
+	uint8_t lead = *p++, b1 = *p++, last;
 
 	in->vex = 1;
 	if (lead == 0xc5) {
@@ -80,13 +60,13 @@ static bool vector_prefix(struct cursor *c, struct insn *in)
 		in->map = 1;
 		last = b1;
 	} else {
-		last = take(c);
+		last = *p++;
 		in->map = b1 & 0x1f;
 		in->rex = (uint8_t)((~b1 >> 5 & 7) | (last >> 7) << 3);
 	}
 	in->vvvv = (uint8_t)(~last >> 3 & 15);
 	if (lead == 0x62) {
-		uint8_t b3 = take(c);
+		uint8_t b3 = *p++;
 
 		in->vex = 2;
 		in->flags |= INSN_EVEX;
@@ -100,28 +80,36 @@ static bool vector_prefix(struct cursor *c, struct insn *in)
 	}
 	in->prefixes |= (last & 3) == 1 ? INSN_P66 : (last & 3) == 2 ? INSN_PF3 :
 			(last & 3) == 3 ? INSN_PF2 : 0;
-	return in->map >= 1 && in->map <= 3;
+	return in->map >= 1 && in->map <= 3 ? p : NULL;
 }
 
-static void modrm(struct cursor *c, struct insn *in)
-{
-	in->modrm_off = (uint8_t)c->at;
-	in->modrm = take(c);
-	uint8_t mod = in->modrm >> 6, rm = in->modrm & 7;
+/* What follows a modrm byte, by its mod and rm: bytes of displacement, and: */
+enum { SHAPE_DISP = 7, SHAPE_SIB = 8, SHAPE_RIP = 16 };
+static const uint8_t shapes[3][8] = {
+	{ 0, 0, 0, 0, SHAPE_SIB, SHAPE_RIP | 4, 0, 0 },
+	{ 1, 1, 1, 1, SHAPE_SIB | 1, 1, 1, 1 },
+	{ 4, 4, 4, 4, SHAPE_SIB | 4, 4, 4, 4 },
+};
 
-	if (mod == 3)
-		return;
-	in->flags |= INSN_MEM;
-	if (rm == 4)
-		in->sib = take(c);
-	if (mod == 0 && (rm == 5 || (rm == 4 && (in->sib & 7) == 5)))
-		in->disp_len = 4;
-	else
-		in->disp_len = mod == 1 ? 1 : mod == 2 ? 4 : 0;
-	if (mod == 0 && rm == 5)
-		in->flags |= INSN_RIPREL;
-	in->disp_off = (uint8_t)c->at;
-	skip(c, in->disp_len);
+static const uint8_t *modrm(struct insn *in, const uint8_t *code, const uint8_t *p)
+{
+	uint8_t m = *p;
+
+	in->modrm = m;
+	in->modrm_off = (uint8_t)(p++ - code);
+	if (m >> 6 == 3)
+		return p;
+	uint8_t shape = shapes[m >> 6][m & 7], disp = shape & SHAPE_DISP;
+
+	in->flags |= INSN_MEM | (shape & SHAPE_RIP ? INSN_RIPREL : 0);
+	if (shape & SHAPE_SIB) {
+		in->sib = *p++;
+		if (m >> 6 == 0 && (in->sib & 7) == 5)
+			disp = 4;
+	}
+	in->disp_len = disp;
+	in->disp_off = (uint8_t)(p - code);
+	return p + disp;
 }
 
 static unsigned immediate_length(const struct insn *in, uint32_t d)
@@ -339,37 +327,17 @@ static uint32_t descriptor(struct insn *in)
 	return 0;
 }
 
-static uint8_t opcode(struct cursor *c, struct insn *in)
+/* REX, the escape bytes or what stands in their place; where the opcode is, or NULL. */
+static const uint8_t *opcode(struct insn *in, const uint8_t *p)
 {
-	uint8_t b = peek(c);
-
-	if ((b & 0xf0) == 0x40) {
-		in->rex = take(c) & 15;
-		b = peek(c);
-	} else if (b == 0xc4 || b == 0xc5 || b == 0x62) {
-		if (!vector_prefix(c, in))
-			c->over = true;
-		in->op_off = (uint8_t)c->at;
-		return take(c);
-	}
-	if (b == 0x0f) {
-		take(c);
-		in->map = 1;
-		b = peek(c);
-		if (b == 0x38 || b == 0x3a) {
-			take(c);
-			in->map = b == 0x38 ? 2 : 3;
-		}
-	}
-	in->op_off = (uint8_t)c->at;
-	return take(c);
-}
-
-static void branch_target(struct insn *in, const uint8_t *code, uint64_t pc)
-{
-	if (in->cls == INSN_JCC || in->cls == INSN_LOOP || in->cls == INSN_JMP ||
-	    in->cls == INSN_CALL)
-		in->target = pc + in->len + (uint64_t)read_signed(code + in->imm_off, in->imm_len);
+	if ((*p & 0xf0) == 0x40)
+		in->rex = *p++ & 15;
+	else if (*p == 0xc4 || *p == 0xc5 || *p == 0x62)
+		return vector_prefix(in, p);
+	if (*p != 0x0f)
+		return p;
+	in->map = p[1] == 0x38 ? 2 : p[1] == 0x3a ? 3 : 1;
+	return p + (in->map == 1 ? 1 : 2);
 }
 
 static int undecodable(struct insn *in)
@@ -378,47 +346,99 @@ static int undecodable(struct insn *in)
 	return 0;
 }
 
-int insn_decode(struct insn *in, const uint8_t *code, size_t avail, uint64_t pc)
+static void vector_facts(struct insn *in, const uint8_t *code, uint32_t d, unsigned kind)
 {
-	struct cursor c = { code, avail < 15 ? avail : 15, 0, false };
-
-	*in = (struct insn){ 0 };
-	prefixes(&c, in);
-	in->op = opcode(&c, in);
-	uint32_t d = c.over ? 0 : descriptor(in);
-	if (!d)
-		return undecodable(in);
-	unsigned kind = (d & D_KIND) >> D_KIND_SHIFT;
-
-	in->usage = (uint8_t)((d & D_USAGE) >> D_USAGE_SHIFT);
-	in->byte_op = !!(d & D_B);
-	in->flags |= (d & D_FS ? INSN_SETS_FLAGS : 0) | (d & D_FK ? INSN_KEEPS_FLAGS : 0);
-	if (d & D_M)
-		modrm(&c, in);
-	in->imm_len = (uint8_t)immediate_length(in, d);
-	if (kind == K_GRP3 && !(in->modrm >> 4 & 3))
-		in->imm_len = in->byte_op ? 1 : in->prefixes & INSN_P66 && !(in->rex & 8) ? 2 : 4;
-	if (kind == K_JMP || kind == K_CALL || kind == K_JCC)
-		in->imm_len = in->imm_len == 1 ? 1 : 4;
-	in->imm_off = (uint8_t)c.at;
-	skip(&c, in->imm_len);
-	if (c.over)
-		return undecodable(in);
-	in->len = (uint8_t)c.at;
-	if (kind == K_VZERO && in->vex && in->op_off >= 1)
-		/* VEX.L tells vzeroall from vzeroupper; kept in bit 4 of rex */
-		in->rex |= code[in->op_off - 1] & 4 ? 16 : 0;
-	if (kind)
-		look_closer(in, kind);
 	if ((d & D_V) && names_vector15(in, code))
 		in->flags |= INSN_XMM15;
 	if (in->vex == 2 && kind == K_PLAIN && !(d & D_V))
 		in->flags |= INSN_XMM15;
-	if ((in->flags & INSN_MEM) && ((in->prefixes & INSN_PLOCK) ||
-				       (in->map == 0 && (in->op == 0x86 || in->op == 0x87))))
+}
+
+static bool is_branch(unsigned kind)
+{
+	return kind == K_JCC || kind == K_LOOP || kind == K_JMP || kind == K_CALL;
+}
+
+/* What the descriptor does not say. */
+static void kind_facts(struct insn *in, const uint8_t *code, unsigned kind, uint64_t pc)
+{
+	if (kind == K_VZERO && in->vex && in->op_off >= 1)
+		/* VEX.L tells vzeroall from vzeroupper; kept in bit 4 of rex */
+		in->rex |= code[in->op_off - 1] & 4 ? 16 : 0;
+	look_closer(in, kind);
+	if (is_branch(kind))
+		in->target = pc + in->len + (uint64_t)read_signed(code + in->imm_off, in->imm_len);
+}
+
+static unsigned immediate(const struct insn *in, uint32_t d, unsigned kind)
+{
+	unsigned n = d & D_IMM ? immediate_length(in, d) : 0;
+
+	if (kind == K_GRP3 && !(in->modrm >> 4 & 3))
+		n = in->byte_op ? 1 : in->prefixes & INSN_P66 && !(in->rex & 8) ? 2 : 4;
+	if (kind == K_JMP || kind == K_CALL || kind == K_JCC)
+		n = n == 1 ? 1 : 4;
+	return n;
+}
+
+_Static_assert(D_FS >> 4 == INSN_SETS_FLAGS && D_FK >> 4 == INSN_KEEPS_FLAGS, "one shift for both");
+
+/* The length, which may be more than there is. */
+static int decode(struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	const uint8_t *p = code;
+
+	*in = (struct insn){ 0 };
+	if (begins_prefix(*p))
+		p = prefixes(in, p);
+	p = opcode(in, p);
+	if (!p)
+		return undecodable(in);
+	in->op_off = (uint8_t)(p - code);
+	in->op = *p++;
+	uint32_t d = in->map == 0 ? insn_map0[in->op] : descriptor(in);
+	unsigned kind = (d & D_KIND) >> D_KIND_SHIFT;
+
+	if (!d)
+		return undecodable(in);
+	in->usage = (uint8_t)((d & D_USAGE) >> D_USAGE_SHIFT);
+	in->byte_op = !!(d & D_B);
+	in->flags |= d >> 4 & (INSN_SETS_FLAGS | INSN_KEEPS_FLAGS);
+	if (d & D_M)
+		p = modrm(in, code, p);
+	in->imm_off = (uint8_t)(p - code);
+	if ((d & D_IMM) || kind) {
+		in->imm_len = (uint8_t)immediate(in, d, kind);
+		p += in->imm_len;
+	}
+	in->len = (uint8_t)(p - code);
+	if (kind)
+		kind_facts(in, code, kind, pc);
+	if ((d & D_V) || in->vex)
+		vector_facts(in, code, d, kind);
+	if ((in->flags & INSN_MEM) &&
+	    ((in->prefixes & INSN_PLOCK) || (in->map == 0 && (in->op | 1) == 0x87)))
 		in->flags |= INSN_LOCKED;
-	branch_target(in, code, pc);
 	return in->len;
+}
+
+static int decode_copy(struct insn *in, const uint8_t *code, size_t n, uint64_t pc)
+{
+	uint8_t copy[2 * READS] = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = code[i];
+	return decode(in, copy, pc);
+}
+
+int insn_decode(struct insn *in, const uint8_t *code, size_t avail, uint64_t pc)
+{
+	size_t most = avail < READS ? avail : READS;
+
+	bool unusual = avail < READS || (begins_prefix(code[0]) && begins_prefix(code[PREFIXES]));
+	int len = unusual ? decode_copy(in, code, most, pc) : decode(in, code, pc);
+
+	return (size_t)len > most ? undecodable(in) : len;
 }
 
 static uint32_t address_registers(const struct insn *in)

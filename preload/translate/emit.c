@@ -235,16 +235,7 @@ void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc)
 {
 	uint8_t *at = tr_at;
 
-	/* As many bytes as the longest has: no branch on lengths. */
-	if (((uint64_t)code & (RAW_PAGE - 1)) <= RAW_PAGE - 15) {
-		const struct tr_unaligned *first = (const void *)code, *last = (const void *)(code + 7);
-
-		((struct tr_unaligned *)at)->v64 = first->v64;
-		((struct tr_unaligned *)(at + 7))->v64 = last->v64;
-		tr_at = at + in->len;
-	} else {
-		emit_bytes(code, in->len);
-	}
+	emit_plain(code, in->len);
 	if (in->flags & INSN_RIPREL)
 		((struct tr_unaligned *)(at + in->disp_off))->v32 =
 			(uint32_t)new_displacement(in, code, pc, tr_at, in->len);

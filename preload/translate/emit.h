@@ -88,6 +88,21 @@ static inline void emit_bytes(const uint8_t *from, unsigned n)
 	tr_at += n;
 }
 
+/* An instruction as it is: as many bytes as the longest has, so no branch on lengths. */
+static inline void emit_plain(const uint8_t *code, unsigned len)
+{
+	const struct tr_unaligned *first = (const void *)code, *last = (const void *)(code + 7);
+	uint8_t *at = tr_at;
+
+	if (((uint64_t)code & (RAW_PAGE - 1)) > RAW_PAGE - 15) {
+		emit_bytes(code, len);
+		return;
+	}
+	((struct tr_unaligned *)at)->v64 = first->v64;
+	((struct tr_unaligned *)(at + 7))->v64 = last->v64;
+	tr_at = at + len;
+}
+
 void emit_gs_load(int reg, unsigned offset);       /* mov reg, gs:[offset] */
 void emit_gs_store(unsigned offset, int reg);
 void emit_gs_zero(unsigned offset);                /* movq $0, gs:[offset] */

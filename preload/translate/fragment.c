@@ -239,10 +239,47 @@ static void callout_after(struct build *b, uint32_t id)
 	b->pc = pc;
 }
 
+#define COPIED_AS_IT_IS(in) ((in)->cls == INSN_NORMAL && \
+	!((in)->flags & (INSN_RIPREL | INSN_LOCKED | INSN_XMM15 | INSN_USES_GS | INSN_VZEROUPPER | \
+			 INSN_XSTATE)) && !((in)->map == 1 && (in)->op == 0x1e /* endbr64 */))
+
+/*
+ * A run of instructions that nothing is to be known or done about: most of all code. The loop in
+ * fill() executes three times as many instructions for each.
+ */
+static void copy_run(struct build *b)
+{
+	uint64_t page = 0, pc = b->pc, last = b->last_pc, event = tr_machine.event_pc;
+	unsigned n = b->ninsns, max = max_insns(b);
+
+	while (n < max && pc != event) {
+		const struct insn *in = tr_insn_at(pc);
+
+		if (!COPIED_AS_IT_IS(in))
+			break;
+		if (pc >> 12 != page) {
+			page = pc >> 12;
+			tr_code_used(pc);
+		}
+		emit_plain((const uint8_t *)pc, in->len);
+		b->lens[n++] = in->len;
+		last = pc;
+		pc += in->len;
+	}
+	b->ninsns = n;
+	b->pc = pc;
+	b->last_pc = last;
+}
+
 static void fill(struct build *b)
 {
+	bool plain = !ctl_plan && !tr.multi; /* nobody can wish for anything */
+
 	for (;;) {
 		struct insn in;
+
+		if (plain && !b->vec15_in)
+			copy_run(b);
 		uint8_t *at = tr_at;
 
 		if (b->pc == tr_machine.event_pc) {
@@ -295,6 +332,17 @@ static void way_is_open(struct tr_frag *f, const struct tr_way *way, uint8_t *co
 		tr_entry_ready(f, code);
 }
 
+/* All but the arrays, which are as large as they are seldom full. */
+static void begin(struct build *b, struct tr_region *region, uint64_t pc)
+{
+	b->region = region;
+	b->pc = pc;
+	b->last_pc = b->next = 0;
+	b->ninsns = b->nsides = b->nitems = b->nfollowed = b->loop_insns = b->loop_sides = 0;
+	b->passed_taken = b->guessed = b->cases = b->ncalls = b->nback = 0;
+	b->hot = b->in_slot = b->ticket = b->goes_along = b->vec15_in = b->vec15_low = false;
+}
+
 static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag **out)
 {
 	const struct tr_code *range = tr_code_at(pc);
@@ -308,8 +356,9 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 	struct tr_region *region = tr_region_for(pc);
 	if (!translatable(&in) || !region)
 		return TR_UNTRANSLATABLE;
-	struct build b = { .region = region, .pc = pc };
+	struct build b;
 
+	begin(&b, region, pc);
 	tr_stay_ahead(&region->hot_ready, region->hot, region->hot_end);
 	tr_stay_ahead(&region->cold_ready, region->cold, region->end);
 

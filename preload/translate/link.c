@@ -144,8 +144,13 @@ uint32_t tr_exit_new(struct tr_exit **x)
 	if (!ready)
 		ready = (uint8_t *)exits;
 	tr_stay_ahead(&ready, (uint8_t *)&exits[nexits + 1], (uint8_t *)(exits + EXITS_MAX));
-	*x = &exits[nexits];
-	**x = (struct tr_exit){ 0 };
+	struct tr_exit *new = *x = &exits[nexits];
+
+	/* One by one: as a whole the compiler makes it a string instruction, ten times as slow. */
+	new->target = new->pc = 0;
+	new->patch = new->stub = new->body = NULL;
+	new->frag = 0;
+	new->kind = new->index = new->linked = 0;
 	return nexits++;
 }
 
