@@ -206,6 +206,27 @@ long file_append(int fd, uint64_t offset, const struct trc_chunk *head, const vo
 	return n < 0 ? n : 0;
 }
 
+long file_append_whole(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload)
+{
+	uint64_t end = offset + sizeof *head + head->capacity;
+	struct trc_chunk open = *head;
+	long err = file_may_grow(end);
+
+	if (err)
+		return err;
+	open.length = TRC_CHUNK_OPEN;
+	err = raw(SYS_ftruncate, fd, end);
+	if (!err)
+		err = file_write(fd, offset, &open, sizeof open);
+	if (!err)
+		err = file_write(fd, offset + sizeof *head, payload, head->length);
+	if (!err)
+		err = file_write(fd, offset, head, sizeof *head);
+	if (err)
+		raw(SYS_ftruncate, fd, offset);
+	return err;
+}
+
 /* Ends the file where the stream does. */
 void file_truncate(struct rec_stream *s, uint64_t end)
 {

@@ -16,6 +16,8 @@ void *file_map(int fd, uint64_t offset, size_t len);
 void file_reserve(struct rec_stream *s, int fd, size_t len);
 /* A sealed chunk: the header, and as many bytes as it says. */
 long file_append(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload);
+/* The same where there is no original: killed in the middle, it leaves an open chunk. */
+long file_append_whole(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload);
 long file_may_grow(uint64_t size); /* 0 yes */
 long file_write(int fd, uint64_t offset, const void *from, size_t n);
 void file_truncate(struct rec_stream *s, uint64_t end);

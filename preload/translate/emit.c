@@ -353,14 +353,3 @@ void emit_add_to_rcx(uint64_t v)
 	e8(0x48), e8(0xba), e64(v); /* movabs rdx, v */
 	e32(0x110c8d48);            /* lea rcx, [rcx+rdx] */
 }
-
-void emit_table_jump(void)
-{
-	e8(0x0f); /* movzx edx, cx */
-	e8(0xb7);
-	e8(0xd1);
-	e8(0xff); /* jmp [rdx*8 + table] */
-	e8(0x24);
-	e8(0xd5);
-	e32(tr_low + LOW_INDIRECT);
-}

@@ -8,11 +8,12 @@
 #include "preload/translate/translate.h"
 
 /* Offsets in the low area, whose base is tr_low. */
-#define LOW_INDIRECT 0x00000u  /* 65536 pointers, by the target's low 16 bits */
+#define LOW_INDIRECT 0x00000u  /* 65536 pointers, by the target's low 16 bits; see table.c */
 #define LOW_SHARDS 0x80000u    /* TRC_SHARDS times 64 bytes: lock, next ticket << 1 */
 #define LOW_POINTERS 0xc0000u  /* enum low_pointer */
-#define LOW_ADDENDS 0xc1000u   /* 16 bytes each: 0, 1, 2 ... 64 as 64-bit vectors */
-#define LOW_SHARD_MASK 0xc2000u
+#define LOW_ADDENDS 0xc0100u   /* 16 bytes each: 0, 1, 2 ... 64 as 64-bit vectors */
+#define LOW_SHARD_MASK 0xc0f00u
+#define LOW_SMALL 0xc0600u     /* 256 pointers, by the low 8 bits, while there are few */
 #define LOW_CONSTANTS 0xd0000u
 #define LOW_SIZE 0x4000000u
 
@@ -21,8 +22,6 @@ enum low_pointer {
 	LOW_P_EVENT,
 	LOW_P_COUNT
 };
-
-#define TR_INDIRECT_SIZE 65536u
 
 /* Registers that emitted code may use at some address; see liveness.c. */
 struct tr_free {
@@ -132,7 +131,13 @@ static inline bool emit_small(uint64_t v)
 	return (uint64_t)(int64_t)(int32_t)v == v;
 }
 void emit_add_to_rcx(uint64_t v);
+
+/* table.c */
 void emit_table_jump(void); /* rcx is the target; rcx and rdx are saved in ctx */
+uint64_t tr_table_at(uint64_t pc);                 /* what the bucket of a target holds, ... */
+void tr_table_set(uint64_t pc, const uint8_t *entry); /* ... and now holds */
+void tr_table_empty(void);
+void tr_table_forget(void); /* all code that was emitted is gone */
 
 /* liveness.c */
 struct tr_free tr_dead_registers(uint64_t pc);

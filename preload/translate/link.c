@@ -294,11 +294,6 @@ void tr_link_side(struct tr_exit *x, struct tr_frag *f)
 	tr_side_linked(x, start);
 }
 
-static uint64_t *bucket_of(uint64_t pc)
-{
-	return (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT + 8 * (uint32_t)(pc & 0xffff));
-}
-
 /*
  * An entry stub for indirect branches, put in front of its bucket's chain:
  *
@@ -316,7 +311,7 @@ static void entry_code(const struct tr_frag *f)
 	uint8_t *hit = tr_at++;
 	e8(0x48), e8(0xba), e64(f->pc);
 	e32(0x110c8d48);
-	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant(*bucket_of(f->pc)));
+	e8(0xff), e8(0x24), e8(0x25), e32(emit_constant(tr_table_at(f->pc)));
 	*hit = (uint8_t)(tr_at - (hit + 1));
 	emit_ptr_get(REG_RCX_);
 	e8(0xc7), e8(0x01), e32(trc_target(f->id));
@@ -338,7 +333,7 @@ bool tr_entry_before(const struct tr_frag *f)
 void tr_entry_ready(struct tr_frag *f, uint8_t *code)
 {
 	f->entry = code;
-	__atomic_store_n(bucket_of(f->pc), (uint64_t)code, __ATOMIC_RELEASE);
+	tr_table_set(f->pc, code);
 }
 
 void tr_publish(struct tr_frag *f)
@@ -368,11 +363,7 @@ static void record_drop(void)
 
 static void empty_tables(void)
 {
-	uint64_t *table = (uint64_t *)(uint64_t)(tr_low + LOW_INDIRECT);
-
-	for (unsigned i = 0; i < TR_INDIRECT_SIZE; i++)
-		if (table[i] != (uint64_t)tr_enter_indirect)
-			__atomic_store_n(&table[i], (uint64_t)tr_enter_indirect, __ATOMIC_RELEASE);
+	tr_table_empty();
 	hash_empty();
 	tr_code_forget();
 }

@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#define RUN_PAGES 64
+#define RUN_PAGES 16
+#define BUFFER (128ul << 10)
 #define PAGEMAP_BATCH 512
 #define PM_FILE (1ull << 61)
 #define PM_TOUCHED (3ull << 62) /* present or swapped */
@@ -198,6 +199,7 @@ static void region(const struct mapping *m, uint64_t start, uint64_t end)
 
 	if (!r)
 		return;
+	memset((uint8_t *)r + (size & ~7ul), 0, -size & 7); /* it may be used memory */
 	r->start = start;
 	r->end = end;
 	r->offset = m->file ? m->offset + (start - m->start) : 0;
@@ -251,10 +253,17 @@ static void one(const char *line)
 void tr_snapshot(enum trc_stream stream)
 {
 	static char buf[16384];
+	static void *buffer; /* stays: what is ours is never given back */
 	size_t have = 0;
 
-	if (!rec_open(&snap.out, stream, 0))
-		return; /* it has said why */
+	if (!buffer)
+		buffer = tr_alloc(BUFFER);
+	if (!buffer) {
+		shim_degrade("no memory snapshot: no memory for it");
+		return;
+	}
+	tr_populate(buffer, BUFFER);
+	rec_open_lent(&snap.out, stream, buffer, BUFFER);
 	long maps = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
 
 	if (raw_failed(maps)) {
@@ -282,4 +291,5 @@ void tr_snapshot(enum trc_stream stream)
 	if (snap.pagemap >= 0)
 		raw(SYS_close, snap.pagemap);
 	rec_close(&snap.out);
+	raw(SYS_madvise, buffer, BUFFER, MADV_DONTNEED);
 }
