@@ -16,8 +16,8 @@
  *   side exit      `jcc rel32`, first to a stub; when taken for the first time it
  *                  gets a few bytes of its own that record k and jump on, or run on
  *                  into the successor when that is made at this moment
- *   indirect exit  ret, call *x, jmp *x: target to rcx, then a jump through a table
- *                  indexed by the low 16 bits of the target. Each bucket points to
+ *   indirect exit  ret, call *x, jmp *x: target to rcx, then a jump through a table (table.c)
+ *                  indexed by the low bits of the target. Each bucket points to
  *                  a chain of *entry stubs* that compare the target (lea + jrcxz:
  *                  flags stay alone), record the fragment's id and fall into its body
  *                  Where it is known to what few targets one leads, the fragment
