@@ -20,7 +20,7 @@
  */
 #define FIRST_CHUNK (16ul << 10)
 #define FIRST_CHUNK_FRAGS (32ul << 10) /* what `true` leaves fits */
-#define LIVE_CHUNK (256ul << 10)
+#define LIVE_CHUNK REC_LARGE_FROM
 #define LAST_CHUNK (4ul << 20)
 #define LAST_CHUNK_FRAGS (512ul << 10)
 #define SHRINK_MIN (256ul << 10)

@@ -120,6 +120,7 @@ struct rec_large {
 };
 
 bool rec_large_begin(struct rec_large *l, struct rec_stream *s, size_t size);
+#define REC_LARGE_FROM (256ul << 10) /* none is smaller */
 /* Room for the next *n bytes, or fewer: *n then says how many. They count as written. */
 uint8_t *rec_large_room(struct rec_large *l, size_t *n);
 void rec_large_put(struct rec_large *l, const void *from, size_t n);

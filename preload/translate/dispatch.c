@@ -4,12 +4,8 @@
 void (*ctl_callout)(struct tr_ctx *c, uint32_t id, uint64_t pc, enum ctl_at at);
 
 /* The generation this thread lives in from here on; see tr_settled(). */
-void tr_note_generation(struct tr_ctx *c, uint64_t pc)
+void tr_new_generation(struct tr_ctx *c, uint64_t pc, uint64_t now)
 {
-	uint64_t now = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
-
-	if (__builtin_expect(c->generation == now, 1))
-		return;
 	struct rec_stream *s = &c->thread->rec;
 	struct trc_generation *r = rec_begin(s, sizeof *r);
 
@@ -99,23 +95,23 @@ static void special(struct tr_ctx *c)
 	uint32_t id = (uint32_t)c->exit;
 	/* First the generation: x.body is of this one, or void. */
 	uint64_t generation = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
-	struct tr_exit x = *tr_exit_at(id);
-	uint64_t next = x.target;
+	const struct tr_exit *x = tr_exit_at(id); /* by the end it may be another's */
+	uint64_t target = x->target, body = (uint64_t)x->body, next = target;
 
-	c->pc = x.pc;
-	if (x.kind == TRC_FRAG_SYSCALL)
-		next = tr_syscall(c, x.pc, x.target);
+	c->pc = x->pc;
+	if (x->kind == TRC_FRAG_SYSCALL)
+		next = tr_syscall(c, c->pc, target);
 	else
-		tr_nondet(c, x.pc);
+		tr_nondet(c, c->pc);
 	c->pc = next;
 	tr_note_generation(c, next); /* behind the call's records */
-	if (next == x.target && x.body && generation == tr.generation && !tr.detached) {
-		c->resume = (uint64_t)x.body;
+	if (next == target && body && generation == tr.generation && !tr.detached) {
+		c->resume = body;
 		return;
 	}
 	tr_go_on(c);
 	tr_lock();
-	if (next == x.target && generation == tr.generation && !c->pending && tr_settled())
+	if (next == target && generation == tr.generation && !c->pending && tr_settled())
 		tr_exit_at(id)->body = (uint8_t *)c->resume;
 	tr_unlock();
 }

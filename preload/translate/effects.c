@@ -219,7 +219,7 @@ void call_record_leave(struct call *k)
 
 	for (unsigned i = 0; i < k->neffects; i++)
 		size += sizeof(struct trc_effect) + ((effect_bytes(&k->effects[i]) + 7ul) & ~7ul);
-	if (rec_large_begin(&large, s, size)) {
+	if (size >= REC_LARGE_FROM && rec_large_begin(&large, s, size)) {
 		record_large_leave(k, &large);
 		return;
 	}

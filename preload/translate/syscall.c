@@ -30,7 +30,8 @@ void call_note(const char *what, const char *name, long nr)
 	shim_note(false, t.s);
 }
 
-static void record_registers(struct tr_ctx *c)
+/* Out of line: its 10 KB of stack would be every call's. */
+static __attribute__((noinline)) void record_registers(struct tr_ctx *c)
 {
 	struct rec_stream *s = &c->thread->rec;
 	_Alignas(64) uint8_t area[TR_XSAVE_MAX];
@@ -66,7 +67,8 @@ static void record_enter(const struct call *k)
 	r->tsc = raw_tsc();
 	r->path_pos = tr_pos(k->ctx);
 	r->pc = k->pc;
-	memcpy(r->args, k->args, sizeof r->args);
+	for (unsigned i = 0; i < 6; i++)
+		r->args[i] = k->args[i];
 	r->seq = tr_seq();
 	rec_commit(s, r, TRC_ENTER, (unsigned)k->nr, sizeof *r);
 }
@@ -125,7 +127,7 @@ static void run(struct call *k)
 		return;
 	if (d->kind == CALL_IOCTL)
 		call_ioctl_outputs(k);
-	else
+	else if (d->out[0].kind)
 		call_outputs(k);
 	if (d->kind == CALL_UNKNOWN || (d->kind == CALL_NOTED && !raw_failed(k->result)))
 		note_unusual(k);

@@ -412,7 +412,15 @@ extern struct rec_stream tr_frags_stream;
 /* dispatch.c */
 void tr_dispatch(struct tr_ctx *c);
 void tr_go_on(struct tr_ctx *c); /* resume at c->pc */
-void tr_note_generation(struct tr_ctx *c, uint64_t pc); /* from pc on, where it goes on */
+void tr_new_generation(struct tr_ctx *c, uint64_t pc, uint64_t now);
+/* From pc on, where it goes on. */
+static inline void tr_note_generation(struct tr_ctx *c, uint64_t pc)
+{
+	uint64_t now = __atomic_load_n(&tr.generation, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(c->generation != now, 0))
+		tr_new_generation(c, pc, now);
+}
 
 /* path.c */
 uint64_t tr_pos(const struct tr_ctx *c); /* bytes of tN.path so far; native code only */
