@@ -71,9 +71,10 @@ static uint64_t slot_value(uint64_t pc, uint32_t index)
 /* Starts small: every page of it that a short-lived program touches costs a fault. */
 static void hash_grow(void)
 {
-	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
-	hash_size *= 4;
-	tr_populate(hash, hash_size * sizeof *hash);
+	for (uint32_t i = 0; i < hash_size; i++)
+		hash[i] = 0;
+	tr_populate(hash + hash_size, hash_size * sizeof *hash);
+	hash_size *= 2;
 	for (uint32_t i = 0; i < nfrags; i++)
 		if (frags[i].generation == tr.generation)
 			hash[slot_of(frags[i].pc)] = slot_value(frags[i].pc, i);
@@ -105,7 +106,7 @@ void tr_insert(struct tr_frag *f)
 	if (!hash_used)
 		tr_populate(hash, hash_size * sizeof *hash);
 	hash[slot_of(f->pc)] = slot_value(f->pc, (uint32_t)(f - frags));
-	if (++hash_used > hash_size / 2 && hash_size < HASH_MAX)
+	if (++hash_used > hash_size / 4 * 3 && hash_size < HASH_MAX)
 		hash_grow();
 }
 
