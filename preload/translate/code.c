@@ -1,5 +1,5 @@
 /*
- * Executable ranges of the application: from /proc/self/maps at the start,
+ * Executable ranges of the application: from /proc/self/maps as the snapshot at the start reads it,
  * then kept up to date from the program's own mmap, munmap and mprotect calls.
  * The file is read again only when a pc lies in no known range.
  */
@@ -57,8 +57,14 @@ static uint64_t hex(const char **p)
 	}
 }
 
+void tr_code_none(void)
+{
+	nranges = 0;
+	here = (struct tr_code){ 0 };
+}
+
 /* "start-end perm offset dev inode   path" */
-static void line(const char *p)
+void tr_code_line(const char *p)
 {
 	struct tr_code r = { 0 };
 	bool exec;
@@ -91,8 +97,7 @@ bool tr_code_refresh(void)
 
 	if (raw_failed(fd))
 		return false;
-	nranges = 0;
-	here = (struct tr_code){ 0 };
+	tr_code_none();
 	for (;;) {
 		long n = raw(SYS_read, fd, buf + have, sizeof buf - 1 - have);
 		if (n <= 0)
@@ -102,7 +107,7 @@ bool tr_code_refresh(void)
 		for (size_t i = 0; i < have; i++)
 			if (buf[i] == '\n') {
 				buf[i] = 0;
-				line(buf + at);
+				tr_code_line(buf + at);
 				at = i + 1;
 			}
 		memmove(buf, buf + at, have - at);

@@ -234,6 +234,8 @@ static void one(const char *line)
 {
 	struct mapping m;
 
+	if (snap.out.kind == TRC_STREAM_MEMORY)
+		tr_code_line(line);
 	parse(line, &m);
 	if (m.start >= 1ull << 47 || starts_with(m.path, "[vvar") ||
 	    starts_with(m.path, "[vsyscall") || starts_with(m.path, rec_dir_path()))
@@ -271,6 +273,8 @@ void tr_snapshot(enum trc_stream stream)
 		rec_close(&snap.out);
 		return;
 	}
+	if (stream == TRC_STREAM_MEMORY) /* the program has not begun, or is a new child's only thread */
+		tr_code_none();
 	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
 	for (;;) {
 		long n = raw(SYS_read, maps, buf + have, sizeof buf - 1 - have);

@@ -10,19 +10,25 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 bool tr_link_init(void);
 void tr_vdso_patch(void);
 extern uint8_t tr_features;
 
+#ifndef PR_GET_AUXV
+#define PR_GET_AUXV 0x41555856 /* since Linux 6.4 */
+#endif
+
 static uint64_t auxv(uint64_t type)
 {
 	uint64_t buf[64];
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/self/auxv", O_RDONLY | O_CLOEXEC);
-	long n = raw_failed(fd) ? 0 : raw(SYS_read, fd, buf, sizeof buf);
+	long n = raw(SYS_prctl, PR_GET_AUXV, buf, sizeof buf, 0, 0);
 
-	if (!raw_failed(fd))
-		raw(SYS_close, fd);
+	if (raw_failed(n))
+		n = raw_slurp("/proc/self/auxv", (char *)buf, sizeof buf);
+	if (n > (long)sizeof buf)
+		n = sizeof buf;
 	for (long i = 0; i + 16 <= n; i += 16)
 		if (buf[i / 8] == type)
 			return buf[i / 8 + 1];
@@ -124,7 +130,7 @@ bool tr_available(void)
 		why_not = "this processor has more register state than csched knows";
 	else if (!tr_cache_init() || !tr_link_init())
 		why_not = "no memory for the translator";
-	else if (!tr_code_refresh())
+	else if (raw_failed(raw(SYS_faccessat, AT_FDCWD, "/proc/thread-self/maps", R_OK)))
 		why_not = "/proc/self/maps cannot be read";
 	else
 		known = 1;

@@ -337,6 +337,8 @@ struct tr_code {
 	bool writable, anonymous;
 };
 bool tr_code_refresh(void);
+void tr_code_none(void);                           /* the same by whoever reads that file anyway: ... */
+void tr_code_line(const char *line);               /* ... forget all, then each line */
 const struct tr_code *tr_code_at(uint64_t pc);
 size_t tr_code_avail(uint64_t pc);                 /* bytes that may be decoded, at most 15 */
 const struct insn *tr_insn_at(uint64_t pc); /* until the next call; len 0: none */
