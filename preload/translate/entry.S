@@ -241,6 +241,7 @@ function tr_enter_event
 	orq	$EVENT_AGAIN, %rax
 	btsq	$35, %rax		/* its size is 8 */
 	movq	%rax, (%rcx)		/* published by one store */
+	prefetchw 128(%rcx)		/* as in order_end() */
 	xorl	%ecx, %ecx
 	movl	$-1, %r8d
 /* As in tr_resume: a signal in here starts over. */

