@@ -40,13 +40,16 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 		emit_push_constant(b->pc + in->len);
 	}
 	/* A function may be called again by itself. */
-	bool again = in->cls == INSN_CALL && b->hot;
-
-	unsigned max = b->hot ? TR_MAX_FOLLOW : TR_COLD_FOLLOW;
+	bool call = in->cls == INSN_CALL, again = call && b->hot;
+	/*
+	 * Where nothing is known, a call is not followed: the function would be there twice as soon as it is
+	 * called from elsewhere, and the code behind its return again. python3's start: 4.84 -> 4.49.
+	 */
+	unsigned max = b->hot ? TR_MAX_FOLLOW : call ? 0 : TR_COLD_FOLLOW;
 
 	if (b->nfollowed < max && b->ninsns < max_insns(b) / 2 &&
 	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
-		if (in->cls == INSN_CALL)
+		if (call)
 			push_call(b, b->pc + in->len);
 		b->nfollowed++;
 		b->pc = in->target;

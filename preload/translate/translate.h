@@ -103,8 +103,8 @@
 #define TR_MAX_FOLLOW 12
 #define TR_COLD_SIDES 16
 #define TR_COLD_INSNS 96
-#define TR_COLD_FOLLOW 4
-#define TR_STRAIGHT_SIDES 4 /* where nothing is known yet: code behind is often never reached */
+#define TR_COLD_FOLLOW 4 /* jumps only, see direct_transfer() */
+#define TR_STRAIGHT_SIDES 6 /* where nothing is known yet: code behind is often never reached */
 #define TR_MAX_BACK 8
 #define TR_MAX_CALLS 8
 #define TR_TARGETS 4 /* of one indirect branch that are looked for one after the other */
