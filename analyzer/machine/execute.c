@@ -337,8 +337,10 @@ static uint32_t turn_of(const struct mach_run *r, const struct execution *x, siz
 		return (uint32_t)((fails + i) % r->nthreads);
 	if (i + 1 == r->nthreads)
 		return (uint32_t)fails;
-	size_t t = ((x->nstrict ? x->points[x->nstrict - 1].thread : 0) + i) % r->nthreads;
-	return (uint32_t)(t == fails ? (t + r->nthreads - 1) % r->nthreads : t);
+	size_t first = x->nstrict ? x->points[x->nstrict - 1].thread : 0;
+	size_t t = (first + i) % r->nthreads;
+	/* Each has one turn: in the place of the failing one comes the one left over at the end. */
+	return (uint32_t)(t == fails ? (first + r->nthreads - 1) % r->nthreads : t);
 }
 
 static bool somebody_times_out(struct mach_run *r, struct execution *x)
