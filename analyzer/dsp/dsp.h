@@ -99,6 +99,7 @@ struct dsp_region {
 	uint32_t var;         /* what they fight over; SYM_NONE: several */
 	uint32_t common_lock; /* held at all three, released in between */
 	uint32_t other_lock;  /* held by the intruder only */
+	uint32_t own_lock;    /* held from first to last, not by the intruder */
 	uint32_t release;     /* event index in thread where common_lock is let go */
 };
 
@@ -108,8 +109,9 @@ enum dsp_hint_kind {
 	DSP_HINT_ORDER,      /* order A before B: join, wait */
 	DSP_HINT_LOCK_ORDER, /* take locks in one order */
 	DSP_HINT_FENCE,      /* keep a load behind the store before it */
-	DSP_HINT_RELEASE,    /* let a lock go before the thread ends */
+	DSP_HINT_RELEASE,    /* let a lock go before the thread ends, or waits */
 	DSP_HINT_RECHECK,    /* test a condition again after waiting for it */
+	DSP_HINT_WAKE,       /* wake all who wait, or have a condition variable for each thing */
 	DSP_HINT_KINDS
 };
 
@@ -176,5 +178,8 @@ bool dsp_value(const struct sym_trace *t, const struct sched_order *o, struct sc
  * nothing wrote before see the initial value.
  */
 size_t dsp_flows(const struct sym_trace *t, const struct sched_order *o, struct dsp_flow **flows);
+
+/* The fork in `parent` from which `child` descends; SYM_NONE if there is none. */
+uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
 
 #endif

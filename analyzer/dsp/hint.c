@@ -15,6 +15,7 @@ static const char *const hint_names[DSP_HINT_KINDS] = {
 	[DSP_HINT_FENCE] = "fence",
 	[DSP_HINT_RELEASE] = "release",
 	[DSP_HINT_RECHECK] = "recheck",
+	[DSP_HINT_WAKE] = "wake",
 };
 
 const char *dsp_hint_name(enum dsp_hint_kind k)
@@ -120,6 +121,9 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 		strbuf_fmt(&b, " in the middle of it, under `%s', which %s does not hold "
 			   "throughout. Hold it there too.",
 			   t->objects[r->other_lock].name, me);
+	else if (r->own_lock != SYM_NONE)
+		strbuf_fmt(&b, " in the middle of it, without `%s', which %s holds throughout. Hold "
+			   "it there too.", t->objects[r->own_lock].name, me);
 	else
 		strbuf_fmt(&b,
 			   " in the middle of it, and no lock is held at both places. One "
@@ -235,6 +239,62 @@ static const struct dsp_pair *pair_to_order(const struct sym_trace *t, const dsp
 	return any;
 }
 
+/* A lock that is held at the one and not at the other, where none is held at both; SYM_NONE: none. */
+static uint32_t held_at_one(const struct sym_trace *t, struct sched_ref with, struct sched_ref without)
+{
+	dsp_held_locks a = { 0 }, b = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(t, with.thread, with.index, &a);
+	dsp_locks_held(t, without.thread, without.index, &b);
+	for (size_t i = 0; i < a.n && lock == SYM_NONE; i++)
+		lock = a.v[i].object;
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n; k++)
+			if (a.v[i].object == b.v[k].object)
+				lock = SYM_NONE;
+	vec_free(&a);
+	vec_free(&b);
+	return lock;
+}
+
+/*
+ * Neither thread made the other, so there is no order to ask of them; one guards what they share
+ * with a lock, and the other does not take it.
+ */
+static bool unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	struct sched_ref with = p->before, without = p->after;
+	struct strbuf b = { 0 };
+	uint32_t lock;
+
+	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)) ||
+	    dsp_fork_towards(t, with.thread, without.thread) != SYM_NONE ||
+	    dsp_fork_towards(t, without.thread, with.thread) != SYM_NONE)
+		return false;
+	lock = held_at_one(t, with, without);
+	if (lock == SYM_NONE) {
+		with = p->after;
+		without = p->before;
+		lock = held_at_one(t, with, without);
+	}
+	if (lock == SYM_NONE)
+		return false;
+	strbuf_fmt(&b, "Hold `%s' where %s ", t->objects[lock].name, dsp_thread_id(t, without.thread));
+	dsp_say_does(&b, t, without);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, without);
+	strbuf_str(&b, ", and around all that belongs to it: ");
+	strbuf_fmt(&b, "%s holds it when it ", dsp_thread_id(t, with.thread));
+	dsp_say_does(&b, t, with);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, with);
+	strbuf_char(&b, '.');
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = strbuf_take(&b);
+	return true;
+}
+
 /* Pairs named in one sentence; loops repeat the same lines. */
 #define FENCES_NAMED 4
 
@@ -316,7 +376,7 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 		return;
 	}
 	p = pair_to_order(t, pairs);
-	if (p) {
+	if (p && !unguarded_hint(t, p, &d->hint)) {
 		d->hint.kind = DSP_HINT_ORDER;
 		d->hint.text = order_text(t, p->before, p->after);
 	}

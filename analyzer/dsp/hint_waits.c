@@ -1,6 +1,6 @@
 /*
- * The hint where threads wait: locks in a ring, a lock that its owner took along, a
- * wake-up that nobody heard, a condition that is not tested again after it.
+ * The hint where threads wait: locks in a ring, a lock that its owner took along or waits with, a
+ * wake-up that nobody heard or the wrong one, a condition that is not tested again after it.
  */
 #include "analyzer/dsp/internal.h"
 
@@ -177,10 +177,160 @@ static bool release_hint(const struct sym_trace *t, struct dsp_hint *h)
 	return false;
 }
 
+/* ---- a wait with a lock that whoever should end it wants ---- */
+
+/* The blocked thread that wants one of these locks; SIZE_MAX: none does. *lock: which. */
+static size_t who_wants(const struct sym_trace *t, const dsp_held_locks *held, struct dsp_held *lock)
+{
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		const struct sym_event *e = dsp_event_at(t, (struct sched_ref){
+			t->failure.blocked[k].thread, t->failure.blocked[k].event });
+
+		for (size_t i = 0; e && dsp_acquires(e) && i < held->n; i++)
+			if (held->v[i].object == e->target) {
+				*lock = held->v[i];
+				return k;
+			}
+	}
+	return SIZE_MAX;
+}
+
+static char *waits_holding_text(const struct sym_trace *t, struct sched_ref wait, struct dsp_held lock,
+				struct sched_ref want)
+{
+	const char *name = t->objects[lock.object].name;
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Do not wait with `%s' locked: %s ", name, dsp_thread_id(t, wait.thread));
+	dsp_say_does(&b, t, wait);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, wait);
+	strbuf_str(&b, " and holds it");
+	if (lock.since != SYM_NONE) {
+		strbuf_str(&b, " since ");
+		dsp_say_at(&b, t, (struct sched_ref){ wait.thread, lock.since });
+	}
+	strbuf_fmt(&b, ", and %s, which might end that wait, wants it at ", dsp_thread_id(t, want.thread));
+	dsp_say_at(&b, t, want);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+static bool waits_holding_hint(const struct sym_trace *t, struct dsp_hint *h)
+{
+	dsp_held_locks held = { 0 };
+	bool found = false;
+
+	for (size_t k = 0; k < t->failure.nblocked && !found; k++) {
+		struct sched_ref wait = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
+		const struct sym_event *e = dsp_event_at(t, wait);
+		struct dsp_held lock;
+		size_t who;
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		dsp_locks_held(t, wait.thread, wait.index, &held);
+		who = who_wants(t, &held, &lock);
+		if (who == SIZE_MAX)
+			continue;
+		h->kind = DSP_HINT_RELEASE;
+		h->text = waits_holding_text(t, wait, lock, (struct sched_ref){
+			t->failure.blocked[who].thread, t->failure.blocked[who].event });
+		found = true;
+	}
+	vec_free(&held);
+	return found;
+}
+
+/* ---- a signal that woke one who could do nothing with it ---- */
+
+/* The thread's wait before `last`, of the same condition, behind which it wrote nothing; SYM_NONE: none. */
+static uint32_t woken_for_nothing(const struct sym_thread *th, uint32_t last)
+{
+	for (uint32_t i = last; i-- > 0;) {
+		const struct sym_event *e = &th->events[i];
+
+		if (e->op == SYM_WAIT)
+			return e->target == th->events[last].target && e->pc == th->events[last].pc ? i : SYM_NONE;
+		if (dsp_is_write(e) || e->op == SYM_SIGNAL || e->op == SYM_BROADCAST)
+			return SYM_NONE;
+	}
+	return SYM_NONE;
+}
+
+/* Another one waits for ever for the same condition variable, but elsewhere: for something else. */
+static size_t waits_elsewhere(const struct sym_trace *t, const struct sym_event *e)
+{
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		const struct sym_event *x = dsp_event_at(t, (struct sched_ref){
+			t->failure.blocked[k].thread, t->failure.blocked[k].event });
+
+		if (x && x->op == SYM_WAIT && x->target == e->target && x->pc != e->pc)
+			return k;
+	}
+	return SIZE_MAX;
+}
+
+/* The last signal before a wait that it ended, in the failing order; false: somebody woke all. */
+static bool signal_before(const struct dsp_map *m, struct sched_ref wait, struct sched_ref *signal)
+{
+	const struct sched_order *o = m->order[DSP_FAILING];
+	size_t at = dsp_at(m, DSP_FAILING, wait);
+
+	for (size_t i = o && at != DSP_NEVER ? at : 0; i-- > 0;) {
+		const struct sym_event *e = dsp_event_at(m->t, o->refs[i]);
+
+		if (e->target != dsp_event_at(m->t, wait)->target ||
+		    (e->op != SYM_SIGNAL && e->op != SYM_BROADCAST))
+			continue;
+		*signal = o->refs[i];
+		return e->op == SYM_SIGNAL;
+	}
+	return false;
+}
+
+static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		struct sched_ref again = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
+		const struct sym_event *e = dsp_event_at(t, again);
+		struct sched_ref woken = { again.thread, SYM_NONE }, signal;
+		struct strbuf b = { 0 };
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		woken.index = woken_for_nothing(&t->threads[again.thread], again.index);
+		size_t other = waits_elsewhere(t, e);
+		if (woken.index == SYM_NONE || other == SIZE_MAX || !signal_before(m, woken, &signal))
+			continue;
+
+		struct sched_ref missed = { t->failure.blocked[other].thread, t->failure.blocked[other].event };
+		strbuf_fmt(&b, "Wake all who wait for `%s' (broadcast), or have one condition variable for "
+			   "each thing waited for: where %s ",
+			   t->objects[e->target].name, dsp_thread_id(t, signal.thread));
+		dsp_say_does(&b, t, signal);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, signal);
+		strbuf_fmt(&b, " it wakes %s, which has nothing to do and waits again at ",
+			   dsp_thread_id(t, again.thread));
+		dsp_say_at(&b, t, again);
+		strbuf_fmt(&b, ", and not %s, which waits at ", dsp_thread_id(t, missed.thread));
+		dsp_say_at(&b, t, missed);
+		strbuf_char(&b, '.');
+		h->kind = DSP_HINT_WAKE;
+		h->text = strbuf_take(&b);
+		return true;
+	}
+	return false;
+}
+
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h)
 {
 	return m->t->failure.nblocked &&
-	       (lock_hint(m->t, h) || release_hint(m->t, h) || wakeup_hint(m, h));
+	       (lock_hint(m->t, h) || waits_holding_hint(m->t, h) || release_hint(m->t, h) ||
+		wrong_waiter_hint(m, h) || wakeup_hint(m, h));
 }
 
 /* ---- a condition that is tested once ---- */

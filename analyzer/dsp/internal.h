@@ -93,9 +93,6 @@ bool dsp_acquires(const struct sym_event *e);
  * event; returns the index into failure.blocked or SIZE_MAX. */
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
 
-/* The fork in `parent` from which `child` descends; SYM_NONE if there is none. */
-uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
-
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
 

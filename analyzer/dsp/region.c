@@ -47,19 +47,46 @@ static bool mentions(const struct sym_trace *t, expr_id e, uint64_t symbol)
 	return w.found;
 }
 
+static const struct expr *read_symbol(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
+			       expr_get(t->pool, e->symbol) : NULL;
+
+	return x && x->op == EX_SYMBOL ? x : NULL;
+}
+
+/* What `last` writes is made of what `first` read. */
+static bool written_from(const struct sym_trace *t, const struct sym_event *first,
+			 const struct sym_event *last)
+{
+	const struct expr *x = read_symbol(t, first);
+
+	return x && dsp_is_write(last) && mentions(t, last->value, x->value);
+}
+
+/* What `last` found is compared with what `first` read. */
+static bool compared_to(const struct sym_trace *t, const struct sym_event *first,
+			const struct sym_event *last)
+{
+	const struct sym_thread *th = &t->threads[first->thread];
+	const struct expr *x = read_symbol(t, first);
+
+	for (size_t i = 0; x && i < th->nconds; i++)
+		if (th->conds[i].after == last->index && mentions(t, th->conds[i].cond, x->value))
+			return true;
+	return false;
+}
+
 /* What `last` does, or whether it is reached, depends on what `first` read. */
 static bool depends(const struct sym_trace *t, const struct sym_event *first,
 		    const struct sym_event *last)
 {
 	const struct sym_thread *th = &t->threads[first->thread];
-	const struct expr *x;
+	const struct expr *x = read_symbol(t, first);
 
-	if (!dsp_is_read(first) || first->symbol == EXPR_NONE)
+	if (!x)
 		return false;
-	x = expr_get(t->pool, first->symbol);
-	if (x->op != EX_SYMBOL)
-		return false;
-	if (dsp_is_write(last) && mentions(t, last->value, x->value))
+	if (written_from(t, first, last))
 		return true;
 	/* ... or the failure itself compares the two. */
 	if (t->failure.thread == first->thread && mentions(t, t->failure.condition, x->value))
@@ -79,10 +106,9 @@ static bool depends(const struct sym_trace *t, const struct sym_event *first,
 static bool decides(const struct sym_trace *t, const struct sym_event *e)
 {
 	const struct sym_thread *th = &t->threads[e->thread];
-	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
-			       expr_get(t->pool, e->symbol) : NULL;
+	const struct expr *x = read_symbol(t, e);
 
-	if (!x || x->op != EX_SYMBOL)
+	if (!x)
 		return false;
 	if (t->failure.thread == e->thread && mentions(t, t->failure.condition, x->value))
 		return true;
@@ -100,9 +126,13 @@ static enum evidence weigh(const struct sym_trace *t, const struct sym_event *fi
 		     (reads && dsp_is_write(first) && dsp_is_write(last)); /* W R W */
 	bool stale = writes && dsp_is_write(first) && dsp_is_read(last); /* W W R */
 
-	/* The same instruction twice: two rounds of a loop, not one region; once: an update. */
+	/*
+	 * The same instruction twice: two rounds of a loop, not one region, unless the second goes on
+	 * with what the first one read (a compare-and-swap that is tried again); once: an update.
+	 */
 	if (first->pc && first->pc == last->pc &&
-	    (!first->occurrence || first->occurrence != last->occurrence))
+	    (!first->occurrence || first->occurrence != last->occurrence) &&
+	    !written_from(t, first, last) && !compared_to(t, first, last))
 		return NOTHING;
 	if (split)
 		return depends(t, first, last) ? DEPENDENT : SPLIT;
@@ -131,6 +161,24 @@ static bool spans_others(const struct sym_trace *t, struct sched_ref first, stru
 	return fork != SYM_NONE && fork > first.index && fork < last.index;
 }
 
+/* A lock that has been held since the same event at both ends, and is not held by the other. */
+static uint32_t held_throughout(const dsp_held_locks *first, const dsp_held_locks *last,
+				const dsp_held_locks *other)
+{
+	for (size_t i = 0; i < first->n; i++)
+		for (size_t k = 0; k < last->n; k++) {
+			bool held = false;
+
+			if (first->v[i].object != last->v[k].object || first->v[i].since != last->v[k].since)
+				continue;
+			for (size_t o = 0; o < other->n; o++)
+				held |= other->v[o].object == first->v[i].object;
+			if (!held)
+				return first->v[i].object;
+		}
+	return SYM_NONE;
+}
+
 static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 {
 	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
@@ -138,7 +186,7 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	dsp_locks_held(t, r->thread, r->first, &first);
 	dsp_locks_held(t, r->end.thread, r->end.index, &last);
 	dsp_locks_held(t, r->intruder.thread, r->intruder.index, &other);
-	r->common_lock = r->other_lock = r->release = SYM_NONE;
+	r->common_lock = r->other_lock = r->own_lock = r->release = SYM_NONE;
 	for (size_t o = 0; o < other.n; o++) {
 		uint32_t lock = other.v[o].object;
 		bool at_first = false, at_last = false;
@@ -162,6 +210,8 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	/* Held throughout: then the intruder cannot have been in between under it. */
 	if (r->release == SYM_NONE)
 		r->common_lock = SYM_NONE;
+	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE)
+		r->own_lock = held_throughout(&first, &last, &other);
 	vec_free(&first);
 	vec_free(&last);
 	vec_free(&other);
@@ -257,18 +307,22 @@ static bool written_between(const struct dsp_map *m, uint32_t thread, uint32_t v
 }
 
 /*
- * b goes through a pointer that its thread had read somewhere; before a, a's thread put another
- * one there: from the reading to the use it should have stayed.
+ * b goes through a pointer that its thread had read somewhere; since then a's thread put another
+ * one there, before a or behind it (what is copied, or freed, is replaced next): from the reading
+ * to the use it should have stayed.
  */
 static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
 			     candidates *c)
 {
 	const struct sym_event *eb = dsp_event_at(m->t, b);
 	struct sched_ref best = { b.thread, SYM_NONE };
+	struct sched_ref behind = { a.thread, last_near(m->t, a) - 1 };
 	uint64_t address, base = 0;
 
 	if (a.thread == b.thread || !same_var(dsp_event_at(m->t, a), eb))
 		return;
+	while (behind.index > a.index && dsp_at(m, DSP_FAILING, behind) == DSP_NEVER)
+		behind.index--;
 	address = m->t->vars[eb->target].address;
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };
@@ -277,7 +331,7 @@ static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct
 		if (!dsp_is_read(e) || dsp_is_write(e) || m->t->vars[e->target].width != 64 ||
 		    e->seen <= base || e->seen > address || address - e->seen >= POINTED ||
 		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
-				     dsp_at(m, DSP_FAILING, a)))
+				     dsp_at(m, DSP_FAILING, behind) + 1))
 			continue;
 		base = e->seen;
 		best = r;
@@ -365,10 +419,9 @@ static void split_by_next(const struct dsp_map *m, const struct dsp_pair *p, can
 
 static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
 {
-	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
-			       expr_get(t->pool, e->symbol) : NULL;
+	const struct expr *x = read_symbol(t, e);
 
-	return x && x->op == EX_SYMBOL && mentions(t, t->failure.condition, x->value);
+	return x && mentions(t, t->failure.condition, x->value);
 }
 
 /* The other variable that decides the failure besides what f1 read: its read next to f1. */

@@ -63,6 +63,166 @@ static void lost_wakeup(struct fixture *fx)
 	fixture_alternate(fx, "00 222 11 2");
 }
 
+static void blocked(struct fixture *fx, size_t k, uint32_t thread, uint32_t event)
+{
+	struct sym_failure *f = &fx->trace->failure;
+
+	f->blocked = xrealloc(f->blocked, (k + 1) * sizeof *f->blocked);
+	f->nblocked = k + 1;
+	f->blocked[k] = (struct sym_blocked){ thread, event };
+}
+
+/* T0.1 waits with `outer' locked; T0.2, which would signal, wants that. */
+static void waits_with_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/nested", "/src/nested.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t outer = fixture_mutex(fx, "outer"), inner = fixture_mutex(fx, "inner");
+	struct sym_object cond = { .name = (char *)"ready", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	uint32_t take = fixture_event(fx, 1, SYM_LOCK, outer, "get", 10);
+	fixture_event(fx, 1, SYM_LOCK, inner, "get", 11);
+	uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, inner, "get", 12);
+	uint32_t wait = fixture_event(fx, 1, SYM_WAIT, c, "get", 12);
+	uint32_t want = fixture_event(fx, 2, SYM_LOCK, outer, "put", 20);
+
+	fixture_at(fx, 1, wait)->link = unlock;
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, wait);
+	blocked(fx, 1, 2, want);
+	fixture_order(fx, &fx->answer.failing, "00 111");
+	fixture_cause(fx, 1, take, 2, want);
+	fixture_alternate(fx, "00 2 111");
+}
+
+/*
+ * T0.1 and T0.2 wait for one condition variable at different places; T0.3 signals, and T0.1 wakes
+ * up to wait again.
+ */
+static void wakes_wrong_one(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/slot", "/src/slot.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+	struct sym_object cond = { .name = (char *)"changed", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond), wait[2];
+
+	for (int i = 0; i < 4; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2", "T0.3" }[i], NULL);
+	for (int i = 0; i < 3; i++)
+		fixture_event(fx, 0, SYM_FORK, (uint32_t)i + 1, "main", 50);
+	for (int round = 0; round < 2; round++) {
+		fixture_event(fx, 1, SYM_LOCK, m, "put", 10);
+		uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, m, "put", 11);
+
+		wait[0] = fixture_event(fx, 1, SYM_WAIT, c, "put", 11);
+		fixture_at(fx, 1, wait[0])->link = unlock;
+	}
+	fixture_event(fx, 2, SYM_LOCK, m, "get", 20);
+	uint32_t unlock = fixture_event(fx, 2, SYM_UNLOCK, m, "get", 21);
+	wait[1] = fixture_event(fx, 2, SYM_WAIT, c, "get", 21);
+	fixture_at(fx, 2, wait[1])->link = unlock;
+	uint32_t signal = fixture_event(fx, 3, SYM_SIGNAL, c, "get", 25);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, wait[0]);
+	blocked(fx, 1, 2, wait[1]);
+	fixture_order(fx, &fx->answer.failing, "000 11 22 3 111");
+	fixture_cause(fx, 3, signal, 1, wait[0] - 1);
+	fixture_alternate(fx, "000 22 3 2 1111");
+}
+
+/* T0.2 writes under a lock what T0.1 reads without one. */
+static void read_unguarded(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/list", "/src/list.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), size = fixture_var(fx, "size", "int", 0);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	uint32_t read = fixture_event(fx, 1, SYM_READ, size, "look", 10);
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
+	fixture_event(fx, 2, SYM_LOCK, m, "add", 20);
+	uint32_t write = fixture_event(fx, 2, SYM_WRITE, size, "add", 21);
+
+	fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, 9);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `size == 0' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, read), expr_const(t->pool, 32, 9)));
+	fixture_order(fx, &fx->answer.failing, "00 22 11");
+	fixture_cause(fx, 2, write, 1, read);
+	fixture_alternate(fx, "00 11 22");
+}
+
+/* T0.1 writes twice under the lock; T0.2 looks in between, without it. */
+static void looks_without_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/config", "/src/config.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), port = fixture_var(fx, "port", "int", 0), write = 0;
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_event(fx, 1, SYM_LOCK, m, "get", 10);
+	for (uint32_t i = 0; i < 2; i++) {
+		write = fixture_event(fx, 1, SYM_WRITE, port, "get", 11 + i);
+		fixture_at(fx, 1, write)->value = expr_const(t->pool, 32, i ? 80 : 1);
+	}
+	uint32_t read = fixture_event(fx, 2, SYM_READ, port, "use", 20);
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "use", 21);
+
+	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `port == 80' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, read), expr_const(t->pool, 32, 1)));
+	fixture_order(fx, &fx->answer.failing, "00 11 22 1");
+	fixture_cause(fx, 2, read, 1, write);
+	fixture_alternate(fx, "00 111 22");
+}
+
+/*
+ * T0.1 reads `table' and then adds to a cell of it; T0.2 has copied the cell in between, and puts
+ * the copy in its place afterwards.
+ */
+static void copied_meanwhile(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/table", "/src/table.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t table = fixture_var(fx, "table", "int *", 0x7000);
+	uint32_t cell = fixture_var(fx, "table[1]", "int", 0), sum = fixture_var(fx, "sum", "int", 0);
+
+	t->vars[table].width = 64;
+	t->vars[cell].address = 0x7004;
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	uint32_t pointer = fixture_event(fx, 1, SYM_READ, table, "add", 10);
+	uint32_t add = fixture_event(fx, 1, SYM_WRITE, cell, "add", 11);
+	uint32_t copy = fixture_event(fx, 2, SYM_READ, cell, "grow", 20);
+	uint32_t put = fixture_event(fx, 2, SYM_WRITE, sum, "grow", 21);
+	uint32_t publish = fixture_event(fx, 2, SYM_WRITE, table, "grow", 22);
+	uint32_t read = fixture_event(fx, 0, SYM_READ, sum, "main", 53);
+
+	fixture_at(fx, 1, pointer)->seen = 0x7000;
+	fixture_at(fx, 1, add)->value = expr_const(t->pool, 32, 1);
+	fixture_at(fx, 2, put)->value = fixture_sym(fx, 2, copy);
+	fixture_at(fx, 2, publish)->value = expr_const(t->pool, 64, 0x9000);
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 53);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `sum == 1' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, read), expr_const(t->pool, 32, 0)));
+	fixture_order(fx, &fx->answer.failing, "00 1 2 1 22 00");
+	fixture_cause(fx, 2, copy, 1, add);
+	fixture_alternate(fx, "00 11 222 00");
+}
+
 /* T0.1 takes the lock and ends; T0 wants it. */
 static void ended_with_lock(struct fixture *fx)
 {
@@ -212,6 +372,16 @@ static void two_rounds(struct fixture *fx)
 	fixture_at(fx, 1, 5)->occurrence = fixture_at(fx, 1, 2)->occurrence + 1;
 }
 
+/* The same, but what is read first is what the second round puts there, or compares with. */
+static void tried_again(struct fixture *fx)
+{
+	two_rounds(fx);
+	struct sym_event *last = fixture_at(fx, 1, 5);
+
+	last->op = SYM_RMW;
+	last->value = fixture_sym(fx, 1, 2);
+}
+
 static const struct expected table[] = {
 	{ "a lost update", fixture_lost_update, DSP_HINT_ATOMIC,
 	  { "bank.c:10 to 12", "T0.1 writes `total' at bank.c:12", "no lock is held" },
@@ -251,12 +421,28 @@ static const struct expected table[] = {
 	{ "a condition that is tested once", if_and_wait, DSP_HINT_RECHECK,
 	  { "T0.1 reads `count' at queue.c:11", "waits at queue.c:12", "T0.2 writes `count' at queue.c:21" },
 	  DSP_HINT_NONE, 0 },
-	{ "a condition that is tested again", while_and_wait, DSP_HINT_ORDER, { "queue.c:21" },
+	{ "a condition that is tested again", while_and_wait, DSP_HINT_ATOMIC,
+	  { "Hold `m' where T0.2 writes `count' at queue.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a wait with a lock", waits_with_lock, DSP_HINT_RELEASE,
+	  { "Do not wait with `outer' locked", "T0.1 waits for `ready' at nested.c:12",
+	    "since nested.c:10", "T0.2, which might end that wait, wants it at nested.c:20" },
 	  DSP_HINT_NONE, 0 },
+	{ "a signal for the wrong one", wakes_wrong_one, DSP_HINT_WAKE,
+	  { "T0.3 signals `changed' at slot.c:25", "wakes T0.1", "waits again at slot.c:11",
+	    "not T0.2, which waits at slot.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a read without the lock", read_unguarded, DSP_HINT_ATOMIC,
+	  { "Hold `m' where T0.1 reads `size' at list.c:10", "T0.2 holds it", "list.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "a look into a locked region", looks_without_lock, DSP_HINT_ATOMIC,
+	  { "config.c:11 to 12", "without `m', which T0.1 holds throughout" }, DSP_HINT_NONE, 1 },
+	{ "a copy that replaces", copied_meanwhile, DSP_HINT_ATOMIC,
+	  { "table.c:10 to 11", "T0.2 reads `table[1]' at table.c:20" }, DSP_HINT_NONE, 1 },
 	{ "a barrier in between", across_a_barrier, DSP_HINT_ORDER, { "crasher.c:21" },
 	  DSP_HINT_NONE, 0 },
 	{ "two rounds of a loop", two_rounds, DSP_HINT_ORDER, { "crasher.c:21" },
 	  DSP_HINT_NONE, 0 },
+	{ "a swap that is tried again", tried_again, DSP_HINT_ATOMIC, { "crasher.c:21" },
+	  DSP_HINT_NONE, 1 },
 };
 
 int main(void)
