@@ -88,6 +88,27 @@ err_t explain_validate_alternates(struct explanation *e);
  * which, each thread going as far as it can, it does not fail; that becomes the first alternate.
  */
 err_t explain_serial(struct explanation *e);
+/*
+ * serial.c: threads none of which made the other have no order that could be asked of them, and the
+ * alternate leaves the recorded path anyway. Where executing shows that something was cut in two,
+ * that is told instead.
+ */
+err_t explain_prefer_cut(struct explanation *e);
+bool explain_has_cause(const struct explanation *e); /* one that was shown to be minimal */
+
+/* What a pair that is turned round tells, from worst to best. */
+enum explain_pair { EXPLAIN_PAIR_NONE, EXPLAIN_PAIR_OBJECTS, EXPLAIN_PAIR_ACCESSES, EXPLAIN_PAIR_CUTS };
+
+/*
+ * decisive.c: `saving` keeps the failing order for its first `kept` events and does not fail. The
+ * pair of the stretch from..to of the failing order that `saving` turns round and that tells most;
+ * *end: where both are behind in `saving`.
+ */
+enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct sched_order *failing,
+					size_t from, size_t to, const struct sched_order *saving,
+					size_t kept, struct sched_edge *pair, size_t *end);
+bool explain_writes(const struct sym_event *e); /* memory, in fact */
+bool explain_conflict(const struct sym_event *a, const struct sym_event *b); /* their order matters */
 
 /* "Use after free: ...", "Use after return: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
 char *explain_misuse(const struct explanation *e);

@@ -457,10 +457,16 @@ static err_t validate(struct explanation *e, const struct explain_options *o)
 {
 	TRY(validate_failing(e, o));
 	TRY(explain_validate_alternates(e));
+	/* What is hard to solve is hard again for each branch; executing is not. */
+	bool first = e->answer->found && !explain_has_cause(e) && rank(e) < RANK_CLEAN;
+	if (first)
+		TRY(explain_serial(e));
 	TRY(turn_others(e, o));
 	if (!explain_out_of_time(e))
 		TRY(explain_solve_later(e, o));
-	return e->answer->found && rank(e) < RANK_CLEAN ? explain_serial(e) : NULL;
+	if (e->answer->found && rank(e) < RANK_CLEAN && !first)
+		TRY(explain_serial(e));
+	return explain_prefer_cut(e);
 }
 
 err_t explain_solve(struct explanation *e, const struct explain_options *given)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define MOST_TRIES 16
+#define MOST_TRIES 32
 
 /*
  * How much of an order can be told: what it turns round of the root cause or where the same was
@@ -44,9 +44,16 @@ struct serial {
 	size_t *first;    /* ... at_point[first[p] .. first[p + 1]) */
 	size_t *switches; /* places in the failing order where another thread goes on; 0 first */
 	size_t nswitches;
+	bool known;       /* there is a root cause that orders are compared with */
 	unsigned tries;
 	struct executed best;
 };
+
+/* What the solver could name; what it could not, or not for sure, is told by executing alone. */
+bool explain_has_cause(const struct explanation *e)
+{
+	return e->answer->ncause && e->answer->cause_minimal;
+}
 
 /*
  * Executing is cheap: it goes on until something is found though the solver has used up what
@@ -203,9 +210,9 @@ static bool touch_each_other(const struct serial *s, const struct sched_edge *ed
 {
 	const struct sym_event *x = event_at(s, a), *y = event_at(s, b);
 
-	return a.thread != b.thread && same_target(x, y) && same_target(x, event_at(s, edge->before)) &&
+	return a.thread != b.thread && same_target(x, event_at(s, edge->before)) &&
 	       is_by(edge, a.thread) + is_by(edge, b.thread) >= (how == ONE_OF_ITS_THREADS ? 1 : 2) &&
-	       !(x->op == SYM_READ && y->op == SYM_READ) &&
+	       explain_conflict(x, y) &&
 	       (how != SAME_PLACES || (is_done_in_cause(s, a) && is_done_in_cause(s, b)));
 }
 
@@ -279,21 +286,37 @@ static enum grade grade_of(const struct mach_outcome *out, enum telling told)
 	return clean[told];
 }
 
-/* The better of two stays; of two good ones the new, which keeps more of the failing order. */
-static bool judge(struct serial *s, size_t from, const struct mach_outcome *out)
+/* Without a root cause to compare with: what happened from the switch on, until the next one. */
+static enum telling find_own_pair(const struct serial *s, size_t which, struct executed *new)
 {
-	struct executed new = as_executed(s, from, out);
-	enum telling told = find_pair(s, &new);
+	size_t to = which + 1 < s->nswitches ? s->switches[which + 1] : s->failing->n;
 
-	/* Where no root cause was found there are no pairs: any order is welcome. */
-	new.grade = grade_of(out, s->e->answer->ncause ? told : TELLS);
-	if (new.grade > s->best.grade || new.grade == CLEAN) {
+	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
+	new->end = new->order.n;
+	return explain_decisive_pair(s->e->extracted->trace, s->failing, s->switches[which], to,
+				     &new->order, new->kept, &new->pair, &new->end) ==
+	       EXPLAIN_PAIR_CUTS ? TELLS : LEADS_ASIDE;
+}
+
+/*
+ * The better of two stays; of two good ones the one that keeps more of the failing order. Without
+ * a root cause to compare with it is enough for having found the place that it does not fail.
+ */
+static bool judge(struct serial *s, size_t which, const struct mach_outcome *out)
+{
+	struct executed new = as_executed(s, s->switches[which], out);
+	enum telling told = s->known ? find_pair(s, &new) : find_own_pair(s, which, &new);
+	enum grade enough = s->known ? CLEAN : ASIDE;
+
+	new.grade = grade_of(out, out->fails_later && !s->known ? TELLS_NOTHING : told);
+	if (new.grade > s->best.grade ||
+	    (new.grade == s->best.grade && new.grade >= enough && new.kept >= s->best.kept)) {
 		executed_free(&s->best);
 		s->best = new;
 	} else {
 		executed_free(&new);
 	}
-	return new.grade == CLEAN;
+	return new.grade >= enough;
 }
 
 /* Threads go freely from the switch on: does that hold? */
@@ -320,15 +343,20 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 	s->e->printed |= out.printed;
 	*yes = false;
 	if (!bad && o.loose && out.kind == MACH_OUT_PASSED)
-		*yes = judge(s, from, &out);
+		*yes = judge(s, which, &out);
 	mach_outcome_free(&out);
 	return bad;
 }
 
 static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
 {
+	bool other = false;
+
 	TRY(holds(s, which, false, yes));
-	return *yes ? NULL : holds(s, which, true, yes);
+	if (!*yes || s->best.grade < CLEAN)
+		TRY(holds(s, which, true, &other));
+	*yes |= other;
+	return NULL;
 }
 
 /* Backwards in growing steps until it holds, then forwards again to the last such place. */
@@ -354,7 +382,31 @@ static err_t search(struct serial *s)
 		else
 			bad = middle;
 	}
+	/* That it helps there may be by chance: what happened a little before may tell more. */
+	while (yes && good > 0 && s->best.grade < CLEAN && !enough(s)) {
+		bool here;
+
+		TRY(holds_somehow(s, --good, &here));
+	}
 	return NULL;
+}
+
+/* The root cause, where the solver has none for sure: the pair that the run was saved by turning. */
+static void tell_pair(struct serial *s)
+{
+	struct sched_answer *a = s->e->answer;
+
+	if (s->known || s->best.pair.before.index == SYM_NONE)
+		return;
+	a->cause = xrealloc(a->cause, sizeof *a->cause);
+	a->cause[0] = s->best.pair;
+	a->ncause = 1;
+	a->cause_minimal = true;
+	free(a->why);
+	a->why = xasprintf("the root cause was found by executing: with the failing order kept for its "
+			   "first %zu of %zu events, and then each thread going on as far as it can, "
+			   "it does not fail; told is what that turns round",
+			   s->best.kept, s->failing->n);
 }
 
 static void make_first(struct serial *s)
@@ -394,33 +446,79 @@ static enum grade grade_at_hand(const struct explanation *e)
 	return !proof->agreed ? FAILS : proof->fails_later ? FAILS_LATER : CLEAN;
 }
 
-err_t explain_serial(struct explanation *e)
+static err_t serial_new(struct explanation *e, bool known, struct serial *s)
 {
 	const struct sched_order *failing = &e->answer->failing;
-	struct serial s = { .e = e, .failing = failing,
-			    .of = xcalloc(failing->n + 1, sizeof *s.of),
-			    .switches = xcalloc(failing->n + 1, sizeof *s.switches) };
 	struct sched_ref look;
-	err_t bad;
 
-	s.points = explain_points(e->extracted, failing, &s.npoints, s.of);
+	*s = (struct serial){ .e = e, .failing = failing, .known = known,
+			      .of = xcalloc(failing->n + 1, sizeof *s->of),
+			      .switches = xcalloc(failing->n + 1, sizeof *s->switches) };
+	s->points = explain_points(e->extracted, failing, &s->npoints, s->of);
 	/* A thread that fails in the middle of a long run of its own: the others might have come
 	 * before it looked at what it failed by. */
 	bool looks = explain_decisive_read(e->extracted->trace, &look);
 	for (size_t i = 0; i < failing->n; i++)
 		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread ||
 		    (looks && failing->refs[i].thread == look.thread && failing->refs[i].index == look.index))
-			s.switches[s.nswitches++] = i;
-	index_order(&s);
-	bad = search(&s);
-	if (s.best.grade > grade_at_hand(e))
+			s->switches[s->nswitches++] = i;
+	index_order(s);
+	return search(s);
+}
+
+static void serial_free(struct serial *s)
+{
+	free(s->points);
+	free(s->of);
+	free(s->previous);
+	free(s->at_point);
+	free(s->first);
+	free(s->switches);
+	executed_free(&s->best);
+}
+
+err_t explain_serial(struct explanation *e)
+{
+	struct serial s;
+	err_t bad = serial_new(e, explain_has_cause(e), &s);
+
+	if (s.best.grade > grade_at_hand(e)) {
+		tell_pair(&s);
 		make_first(&s);
-	free(s.points);
-	free(s.of);
-	free(s.previous);
-	free(s.at_point);
-	free(s.first);
-	free(s.switches);
-	executed_free(&s.best);
+	}
+	serial_free(&s);
+	return bad;
+}
+
+/* The answer's pair is to be ordered, and between threads none of which made the other. */
+static bool orders_siblings(const struct explanation *e)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const struct sched_answer *a = e->answer;
+	const struct sched_edge *pair = a->nalternates ? &a->alternates[0].inverted : NULL;
+	struct dsp *d = NULL;
+
+	if (!a->found || !pair || !a->alternates[0].path_differs || pair->before.index == SYM_NONE ||
+	    dsp_fork_towards(t, pair->before.thread, pair->after.thread) != SYM_NONE ||
+	    dsp_fork_towards(t, pair->after.thread, pair->before.thread) != SYM_NONE)
+		return false;
+	err_free(dsp_build(t, a, &d));
+	bool order = d && d->hint.kind == DSP_HINT_ORDER;
+	dsp_free(d);
+	return order;
+}
+
+err_t explain_prefer_cut(struct explanation *e)
+{
+	struct serial s;
+
+	if (!orders_siblings(e))
+		return NULL;
+	err_t bad = serial_new(e, false, &s);
+	if (s.best.grade == CLEAN) {
+		tell_pair(&s);
+		make_first(&s);
+	}
+	serial_free(&s);
 	return bad;
 }

@@ -1,0 +1,118 @@
+/*
+ * What a saved run tells. Executing (serial.c) has shown that the run is saved when threads go on
+ * undisturbed from some moment of the failing order. What happened instead is that one thread went
+ * on there, before another could do its part: of the pairs that the saving order turns round, the
+ * first one that cut something in two.
+ */
+#include "analyzer/explain/explain.h"
+
+#include <string.h>
+
+/* So many events of a thread an access may lie back and still begin what this one ends. */
+#define NEAR 400
+/* Events of either order that are compared with each other. */
+#define REACH 4000
+
+struct look {
+	const struct sym_trace *t;
+	const struct sched_order *failing, *saving;
+	size_t **failing_at, **saving_at; /* by thread and index: place in the order; SIZE_MAX: none */
+};
+
+static const struct sym_event *event_at(const struct look *l, struct sched_ref r)
+{
+	return &l->t->threads[r.thread].events[r.index];
+}
+
+static size_t **places(const struct sym_trace *t, const struct sched_order *o)
+{
+	size_t **at = xcalloc(t->nthreads + 1, sizeof *at);
+
+	for (size_t i = 0; i < t->nthreads; i++) {
+		at[i] = xmalloc((t->threads[i].nevents + 1) * sizeof **at);
+		memset(at[i], 0xff, (t->threads[i].nevents + 1) * sizeof **at);
+	}
+	for (size_t i = 0; i < o->n; i++)
+		at[o->refs[i].thread][o->refs[i].index] = i;
+	return at;
+}
+
+static void places_free(const struct sym_trace *t, size_t **at)
+{
+	for (size_t i = 0; i < t->nthreads; i++)
+		free(at[i]);
+	free(at);
+}
+
+static bool is_access(const struct sym_event *e)
+{
+	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
+}
+
+bool explain_conflict(const struct sym_event *a, const struct sym_event *b)
+{
+	/* Variables and objects are counted apart. */
+	if (a->target == SYM_NONE || a->target != b->target || is_access(a) != is_access(b))
+		return false;
+	return !is_access(a) || explain_writes(a) || explain_writes(b);
+}
+
+bool explain_writes(const struct sym_event *e)
+{
+	/* A compare-and-swap that found something else has only read. */
+	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
+}
+
+/* z came before y in the failing order, and does not where it was saved. */
+static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct sched_ref y)
+{
+	const struct sym_event *ez = event_at(l, z), *ey = event_at(l, y);
+	uint32_t least = y.index > NEAR ? y.index - NEAR : 0;
+
+	if (!is_access(ey))
+		return EXPLAIN_PAIR_OBJECTS;
+	for (uint32_t i = y.index; i-- > least;) {
+		const struct sym_event *e = &l->t->threads[y.thread].events[i];
+
+		if (!is_access(e) || e->target != ey->target)
+			continue;
+		if (l->failing_at[y.thread][i] > l->failing_at[z.thread][z.index])
+			continue;
+		/* What changed under its hands, or was seen before it had changed it. */
+		return explain_writes(ez) || e->op != SYM_WRITE ? EXPLAIN_PAIR_CUTS : EXPLAIN_PAIR_ACCESSES;
+	}
+	return EXPLAIN_PAIR_ACCESSES;
+}
+
+enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct sched_order *failing,
+					size_t from, size_t to, const struct sched_order *saving,
+					size_t kept, struct sched_edge *pair, size_t *end)
+{
+	struct look l = { t, failing, saving, places(t, failing), places(t, saving) };
+	enum explain_pair best = EXPLAIN_PAIR_NONE;
+	size_t last = saving->n - kept > REACH ? kept + REACH : saving->n;
+
+	if (to - from > REACH)
+		from = to - REACH;
+	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS; at++) {
+		struct sched_ref y = saving->refs[at];
+
+		for (size_t i = from; i < to && i < l.failing_at[y.thread][y.index]; i++) {
+			struct sched_ref z = failing->refs[i];
+			size_t there = l.saving_at[z.thread][z.index];
+
+			if (z.thread == y.thread || there < at ||
+			    !explain_conflict(event_at(&l, z), event_at(&l, y)))
+				continue;
+			enum explain_pair w = weigh(&l, z, y);
+			if (w <= best)
+				continue;
+			best = w;
+			*pair = (struct sched_edge){ .before = z, .after = y };
+			*end = there == SIZE_MAX ? at + 1 : there + 1;
+		}
+	}
+	places_free(t, l.failing_at);
+	places_free(t, l.saving_at);
+	return best;
+}
