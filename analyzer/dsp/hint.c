@@ -295,6 +295,64 @@ static bool unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	return true;
 }
 
+/* The lock that is held at both, let go by the first in between; SYM_NONE: none. *release: where. */
+static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, struct sched_ref second,
+			  uint32_t *release)
+{
+	dsp_held_locks a = { 0 }, b = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(t, first.thread, first.index, &a);
+	dsp_locks_held(t, second.thread, second.index, &b);
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n; k++)
+			if (a.v[i].object == b.v[k].object)
+				lock = a.v[i].object;
+	*release = first.index + 1;
+	for (; lock != SYM_NONE && *release < t->threads[first.thread].nevents; ++*release) {
+		const struct sym_event *e = &t->threads[first.thread].events[*release];
+
+		if (e->op == SYM_UNLOCK && e->target == lock)
+			break;
+	}
+	vec_free(&a);
+	vec_free(&b);
+	return *release < t->threads[first.thread].nevents ? lock : SYM_NONE;
+}
+
+/*
+ * Both take the same lock, so either may come first; but what the one leaves behind when it lets the
+ * lock go is what the other's check does not allow.
+ */
+static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
+	struct strbuf b = { 0 };
+	uint32_t lock, release;
+
+	if (t->failure.kind != SYM_FAIL_ASSERT || t->failure.thread != p->after.thread ||
+	    !dsp_is_write(write) || !dsp_is_read(read) ||
+	    dsp_fork_towards(t, write->thread, read->thread) != SYM_NONE ||
+	    dsp_fork_towards(t, read->thread, write->thread) != SYM_NONE)
+		return false;
+	lock = passed_on(t, p->before, p->after, &release);
+	if (lock == SYM_NONE)
+		return false;
+	strbuf_fmt(&b, "Both hold `%s', so either may come first: what %s checks at ",
+		   t->objects[lock].name, dsp_thread_id(t, read->thread));
+	dsp_say_at(&b, t, p->after);
+	strbuf_fmt(&b, " must hold again before %s lets it go at ", dsp_thread_id(t, write->thread));
+	dsp_say_at(&b, t, (struct sched_ref){ write->thread, release });
+	strbuf_str(&b, ", after it ");
+	dsp_say_does(&b, t, p->before);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, p->before);
+	strbuf_str(&b, ". What belongs to that should be done under the same lock, at once.");
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = strbuf_take(&b);
+	return true;
+}
+
 /* Pairs named in one sentence; loops repeat the same lines. */
 #define FENCES_NAMED 4
 
@@ -376,7 +434,7 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 		return;
 	}
 	p = pair_to_order(t, pairs);
-	if (p && !unguarded_hint(t, p, &d->hint)) {
+	if (p && !unguarded_hint(t, p, &d->hint) && !half_done_hint(t, p, &d->hint)) {
 		d->hint.kind = DSP_HINT_ORDER;
 		d->hint.text = order_text(t, p->before, p->after);
 	}

@@ -161,6 +161,32 @@ static void read_unguarded(struct fixture *fx)
 	fixture_alternate(fx, "00 11 22");
 }
 
+/* The same, but T0.1 takes the lock, too: it sees what T0.2 leaves behind. */
+static void left_half_done(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/range", "/src/range.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), low = fixture_var(fx, "low", "int", 0);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_event(fx, 1, SYM_LOCK, m, "look", 9);
+	uint32_t read = fixture_event(fx, 1, SYM_READ, low, "look", 10);
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
+	fixture_event(fx, 2, SYM_LOCK, m, "move", 20);
+	uint32_t write = fixture_event(fx, 2, SYM_WRITE, low, "move", 21);
+	fixture_event(fx, 2, SYM_UNLOCK, m, "move", 22);
+
+	fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, 9);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `low <= high' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, read), expr_const(t->pool, 32, 9)));
+	fixture_order(fx, &fx->answer.failing, "00 222 111");
+	fixture_cause(fx, 2, write, 1, read);
+	fixture_alternate(fx, "00 111 22");
+}
+
 /* T0.1 writes twice under the lock; T0.2 looks in between, without it. */
 static void looks_without_lock(struct fixture *fx)
 {
@@ -432,6 +458,9 @@ static const struct expected table[] = {
 	    "not T0.2, which waits at slot.c:21" }, DSP_HINT_NONE, 0 },
 	{ "a read without the lock", read_unguarded, DSP_HINT_ATOMIC,
 	  { "Hold `m' where T0.1 reads `size' at list.c:10", "T0.2 holds it", "list.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "a lock let go half-way", left_half_done, DSP_HINT_ATOMIC,
+	  { "Both hold `m'", "T0.1 checks at range.c:10", "T0.2 lets it go at range.c:22", "range.c:21" },
 	  DSP_HINT_NONE, 0 },
 	{ "a look into a locked region", looks_without_lock, DSP_HINT_ATOMIC,
 	  { "config.c:11 to 12", "without `m', which T0.1 holds throughout" }, DSP_HINT_NONE, 1 },
