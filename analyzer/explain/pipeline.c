@@ -458,7 +458,7 @@ static err_t validate(struct explanation *e, const struct explain_options *o)
 	TRY(validate_failing(e, o));
 	TRY(explain_validate_alternates(e));
 	/* What is hard to solve is hard again for each branch; executing is not. */
-	bool first = e->answer->found && !explain_has_cause(e) && rank(e) < RANK_CLEAN;
+	bool first = e->answer->found && !explain_has_cause(e) && !e->answer->deterministic;
 	if (first)
 		TRY(explain_serial(e));
 	TRY(turn_others(e, o));

@@ -482,7 +482,7 @@ err_t explain_serial(struct explanation *e)
 	struct serial s;
 	err_t bad = serial_new(e, explain_has_cause(e), &s);
 
-	if (s.best.grade > grade_at_hand(e)) {
+	if (s.best.grade > grade_at_hand(e) || (!s.known && s.best.grade == CLEAN)) {
 		tell_pair(&s);
 		make_first(&s);
 	}
