@@ -16,7 +16,7 @@
 struct explain_options {
 	uint64_t window;     /* events of the first window; 0: choose */
 	double timeout;      /* seconds for everything; 0: none ... */
-	double computing;    /* ... then so many of the processor's, behind the following; 0: no limit */
+	double effort;       /* ... then so much effort, behind the following; 0: no limit */
 	bool whole;          /* look at the whole run, however long: positions get occurrences */
 	uint32_t alternates;
 	enum sched_model model;
@@ -32,7 +32,9 @@ struct explanation {
 	struct mach_result followed;
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
-	double computed_end;          /* the same on CLOCK_PROCESS_CPUTIME_ID */
+	double effort_end;            /* the same in effort, see explain_effort(); 0: none */
+	double computed_end;          /* and on CLOCK_PROCESS_CPUTIME_ID, should effort be far from time */
+	double solved;                /* effort of the schedule side so far */
 	bool by_clock;                /* the failing schedule keeps the recorded run's times */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
@@ -48,8 +50,10 @@ struct explanation {
 	VEC(char *) texts;            /* of gaps */
 };
 
-/* Seconds of the processor's that were used so far. */
-double explain_computed(void);
+/*
+ * What has been done so far, counted: the same on every machine, and about seconds of a 3 GHz core.
+ */
+double explain_effort(const struct explanation *e);
 void explain_options_init(struct explain_options *o);
 
 /* Opens a trace with its images and machine, and follows it to its end. */

@@ -10,7 +10,7 @@
 
 /* Beyond this the run is not gone through again for an answer that may only be somewhat better. */
 #define MOST_INSNS_TWICE 200000000u
-#define SECOND_LOOK 6 /* nor more than so many seconds of computing spent on it */
+#define SECOND_LOOK 6 /* nor more than so much effort spent on it */
 
 const struct sym_thread *explain_unended(const struct sym_trace *t)
 {
@@ -137,12 +137,12 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	    (had && e->followed.insns > MOST_INSNS_TWICE))
 		return NULL;
 	struct before b = put_aside(e);
-	double end = e->computed_end, soon = explain_computed() + SECOND_LOOK;
+	double end = e->effort_end, soon = explain_effort(e) + SECOND_LOOK;
 	if (had && (end <= 0 || soon < end))
-		e->computed_end = soon;
+		e->effort_end = soon;
 	e->onward = true;
 	err_t bad = solve_onward(e, o);
-	e->computed_end = end;
+	e->effort_end = end;
 	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
 	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&
 	    (!had || tells_more(e, &b))) {

@@ -10,13 +10,18 @@
 #define FIRST_WINDOW_TSO 60
 #define TAIL_TSO 20
 #define LAST_WINDOW 200000
-/* Seconds of computing behind the following, unless a time was given: what is not found by then
- * takes a patience that must be asked for. */
-#define COMPUTING 60
+/* Effort behind the following, unless a time was given: what is not found by then takes a patience
+ * that must be asked for. And seconds of computing, should that take much longer than it ought to. */
+#define EFFORT 60
+#define COMPUTING 300
+/* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
+#define INSNS 60e6
 /* Branches that are turned and executed before giving up on leaving the recorded path. */
 #define MOST_TURNS 8
-/* And seconds of computing for all of them: executing (serial.c) finds what they do not. */
+/* And effort for all of them: executing (serial.c) finds what they do not. */
 #define TURNING 15
+/* Effort of an answer after which others are sought by executing first. */
+#define HARD 2
 
 static double now(void)
 {
@@ -26,8 +31,13 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Of this process: what other programs do on the machine changes no answer. */
-double explain_computed(void)
+double explain_effort(const struct explanation *e)
+{
+	return e->solved + (double)(mach_worked(e->run) + e->ordered_insns) / INSNS;
+}
+
+/* Of this process: what other programs do on the machine changes nothing. */
+static double computed(void)
 {
 	struct timespec t;
 
@@ -37,7 +47,7 @@ double explain_computed(void)
 
 void explain_options_init(struct explain_options *o)
 {
-	*o = (struct explain_options){ .computing = COMPUTING, .alternates = 1, .model = SCHED_SC };
+	*o = (struct explain_options){ .effort = EFFORT, .alternates = 1, .model = SCHED_SC };
 }
 
 void explain_gap(struct explanation *e, const char *phase, const char *why)
@@ -97,16 +107,28 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 		return bad;
 	}
 	phase_done(e, "machine", since);
-	if (o->timeout <= 0 && o->computing > 0)
-		e->computed_end = explain_computed() + o->computing;
+	if (o->timeout <= 0 && o->effort > 0) {
+		e->effort_end = explain_effort(e) + o->effort;
+		e->computed_end = computed() + COMPUTING;
+	}
 	*out = e;
 	return NULL;
 }
 
-/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
-static bool computed_enough(const struct explanation *e)
+static bool computed_long(const struct explanation *e)
 {
-	return e->computed_end > 0 && (e->answer || e->onward) && explain_computed() >= e->computed_end;
+	return e->computed_end > 0 && computed() >= e->computed_end;
+}
+
+static bool tried_hard(const struct explanation *e)
+{
+	return (e->effort_end > 0 && explain_effort(e) >= e->effort_end) || computed_long(e);
+}
+
+/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
+static bool tried_enough(const struct explanation *e)
+{
+	return (e->answer || e->onward) && tried_hard(e);
 }
 
 bool explain_past_deadline(const struct explanation *e)
@@ -116,7 +138,7 @@ bool explain_past_deadline(const struct explanation *e)
 
 bool explain_out_of_time(const struct explanation *e)
 {
-	return explain_past_deadline(e) || computed_enough(e);
+	return explain_past_deadline(e) || tried_enough(e);
 }
 
 struct extraction {
@@ -161,7 +183,7 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 {
 	const struct extraction *x = arg;
 
-	return (x->e->computed_end > 0 && explain_computed() >= x->e->computed_end) ||
+	return computed_long(x->e) ||
 	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
@@ -174,6 +196,8 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.model = e->model;
 	/* 0 would be no limit. */
 	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
+	if (e->effort_end > 0)
+		s.effort = e->effort_end > explain_effort(e) ? e->effort_end - explain_effort(e) : 0.01;
 	s.alternates = o->alternates;
 	s.leave_path = leave_path;
 	s.by_clock = e->by_clock;
@@ -181,7 +205,10 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.progress_arg = &stops;
 	sched_answer_free(e->answer);
 	e->answer = NULL;
-	return sched_solve(e->extracted->trace, &s, &e->answer);
+	err_t bad = sched_solve(e->extracted->trace, &s, &e->answer);
+	if (!bad)
+		e->solved += e->answer->stats.effort;
+	return bad;
 }
 
 /* That nothing avoids the failure is proved only when the window holds the whole run. */
@@ -278,9 +305,13 @@ static void note_gaps(struct explanation *e)
 		free(e->answer->why); /* it was said of these events only */
 		e->answer->why = NULL;
 	}
-	if (e->computed_end > 0 && explain_computed() >= e->computed_end) {
-		char *why = xasprintf("stopped after %d seconds of computing: what is shown is what was "
-				      "known by then; --timeout=SECONDS gives it more", COMPUTING);
+	if (tried_hard(e)) {
+		char *why = computed_long(e) ?
+			xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
+				  "shown is what was known by then; --timeout=SECONDS gives it more", COMPUTING) :
+			xasprintf("stopped after an effort of about %d seconds of computing, counted in steps: "
+				  "what is shown is what was known by then; --timeout=SECONDS gives it more",
+				  EFFORT);
 
 		explain_gap(e, "schedule", why);
 		free(why);
@@ -411,11 +442,11 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 {
 	struct sched_answer *best = NULL;
 	enum alternate_rank had = rank(e);
-	double end = explain_computed() + TURNING;
+	double end = explain_effort(e) + TURNING;
 	err_t bad = NULL;
 
 	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) &&
-	     !explain_out_of_time(e) && (explain_computed() < end || e->deadline > 0); i++) {
+	     !explain_out_of_time(e) && (explain_effort(e) < end || e->deadline > 0); i++) {
 		make_firm(e, e->answer->alternates[0].left);
 		if (!best || rank(e) > had) {
 			sched_answer_free(best);
@@ -458,13 +489,16 @@ static err_t validate(struct explanation *e, const struct explain_options *o)
 	TRY(validate_failing(e, o));
 	TRY(explain_validate_alternates(e));
 	/* What is hard to solve is hard again for each branch; executing is not. */
-	bool first = e->answer->found && !explain_has_cause(e) && !e->answer->deterministic;
-	if (first)
+	const struct sched_answer *tried = NULL, *a = e->answer;
+	if (a->found && !a->deterministic &&
+	    (!explain_has_cause(e) || (rank(e) < RANK_CLEAN && a->stats.effort > HARD))) {
 		TRY(explain_serial(e));
+		tried = a;
+	}
 	TRY(turn_others(e, o));
 	if (!explain_out_of_time(e))
 		TRY(explain_solve_later(e, o));
-	if (e->answer->found && rank(e) < RANK_CLEAN && !first)
+	if (e->answer->found && rank(e) < RANK_CLEAN && e->answer != tried)
 		TRY(explain_serial(e));
 	return explain_prefer_cut(e);
 }

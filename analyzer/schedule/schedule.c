@@ -21,7 +21,7 @@ static void work_init(struct work *w, const struct sym_trace *t, const struct sc
 	*w = (struct work){ .o = o, .phase = "failing schedule", .relax = VIEW_NONE };
 	w->v = view_new(t, o->model, o->use_times);
 	w->timeless = view_new(t, o->model, false);
-	w->limit = (struct smt_limit){ .stop = stop_asked, .arg = w };
+	w->limit = (struct smt_limit){ .stop = stop_asked, .arg = w, .most = o->effort };
 	if (o->timeout > 0)
 		w->limit.deadline = smt_now() + o->timeout;
 	w->init = xcalloc(t->nvars + 1, sizeof *w->init);
@@ -97,6 +97,7 @@ err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 		find_delays(&w);
 	}
 	w.a->timed_out = w.limit.expired;
+	w.a->stats.effort = w.limit.spent;
 	if (w.a->timed_out && w.a->found)
 		work_why(&w, "stopped early: what is shown is the best so far");
 	*out = w.a;

@@ -22,7 +22,8 @@ struct sched_options {
 	enum sched_model model;
 	bool use_times;     /* respect time_lo/time_hi (default true) */
 	double timeout;     /* seconds for the whole answer; 0: none */
-	bool by_clock;      /* the reduced failing schedule respects them, too: it strays less far
+	double effort;      /* the same in effort, which is counted and no clock's; 0: none */
+	bool by_clock;      /* the reduced failing schedule respects the times, too: it strays less far
 			     * from what was recorded, which not every run bears */
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
@@ -87,6 +88,7 @@ struct sched_answer {
 		size_t events, window, constraints, variables;
 		size_t core_plain, core_minimal, pairs_tried;
 		double t_fail, t_csr, t_root, t_alt; /* seconds */
+		double effort;                       /* a unit is about a second of a 3 GHz core */
 	} stats;
 };
 

@@ -25,7 +25,8 @@ bool smt_expired(struct smt_limit *l)
 {
 	if (!l || l->expired)
 		return l && l->expired;
-	l->expired = (l->deadline > 0 && smt_now() > l->deadline) || (l->stop && l->stop(l->arg));
+	l->expired = (l->most > 0 && l->spent > l->most) || (l->deadline > 0 && smt_now() > l->deadline) ||
+		     (l->stop && l->stop(l->arg));
 	return l->expired;
 }
 

@@ -35,8 +35,9 @@ struct smt_limit {
 	double deadline; /* CLOCK_MONOTONIC seconds; 0: none */
 	bool (*stop)(void *arg);
 	void *arg;
-	bool expired;    /* set once either happened */
-	double spent;    /* effort so far */
+	bool expired;    /* set once one of these happened */
+	double spent;    /* effort so far ... */
+	double most;     /* ... and when that is enough; 0: never */
 };
 
 struct smt {
