@@ -27,6 +27,19 @@ static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since
 	return 0;
 }
 
+/* Another one that waits to write, where this one waits to read; SIZE_MAX: none. */
+static size_t waiting_writer(const struct sym_trace *t, const struct sym_event *want)
+{
+	for (size_t k = 0; want->op == SYM_RDLOCK && k < t->failure.nblocked; k++) {
+		const struct sym_event *e = dsp_event_at(t, (struct sched_ref){
+			t->failure.blocked[k].thread, t->failure.blocked[k].event });
+
+		if (e && e->op == SYM_LOCK && e->target == want->target && e->thread != want->thread)
+			return k;
+	}
+	return SIZE_MAX;
+}
+
 static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint32_t *since,
 		       size_t n)
 {
@@ -45,7 +58,16 @@ static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint
 			strbuf_str(&b, " since ");
 			dsp_say_at(&b, t, (struct sched_ref){ want.thread, since[0] });
 		}
-		strbuf_str(&b, ": it waits for itself.");
+		size_t writer = waiting_writer(t, dsp_event_at(t, want));
+		if (writer == SIZE_MAX) {
+			strbuf_str(&b, ": it waits for itself.");
+			return strbuf_take(&b);
+		}
+		struct sched_ref other = { blocked[writer].thread, blocked[writer].event };
+		strbuf_fmt(&b, ", and %s waits to write at ", dsp_thread_id(t, other.thread));
+		dsp_say_at(&b, t, other);
+		strbuf_str(&b, ": who waits to write comes before further readers, so neither goes on. Do not "
+			       "take it for reading twice.");
 		return strbuf_take(&b);
 	}
 	strbuf_str(&b, "Take these locks in one order everywhere:");

@@ -1,6 +1,9 @@
 /* Schedules are claims until the machine has executed them. */
 #include "analyzer/explain/explain.h"
 
+/* Threads of a deadlock that are let go first, in turn. */
+#define MOST_FIRST 4
+
 /*
  * How often a thread tries to take a lock of the program's own making depends on the order; that
  * it was let go before counts, and that nobody else has it the program sees to itself.
@@ -45,16 +48,15 @@ struct mach_point *explain_points(const struct ext_result *x, const struct sched
 	return p;
 }
 
-err_t explain_execute(struct explanation *e, const struct sched_order *order,
-		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
-		      char **why)
+static err_t execute_as(struct explanation *e, const struct sched_order *order, struct mach_order o,
+			enum mach_outcome_kind wanted, struct report_proof *proof, char **why)
 {
 	struct mach_outcome out = { 0 };
-	struct mach_order o = { .from = e->extracted->from, .others_first = others_first,
-				.onward_insns = e->extracted->onward_insns };
 	struct mach_point *points = explain_points(e->extracted, order, &o.npoints, NULL);
 	const struct mach_point *fate = &e->extracted->fate, *brink = &e->extracted->brink;
 
+	o.from = e->extracted->from;
+	o.onward_insns = e->extracted->onward_insns;
 	o.points = points;
 	o.fate = fate->thread == SYM_NONE ? NULL : fate;
 	o.brink = brink->thread == SYM_NONE ? NULL : brink;
@@ -78,14 +80,46 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 	return NULL;
 }
 
+err_t explain_execute(struct explanation *e, const struct sched_order *order,
+		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
+		      char **why)
+{
+	return execute_as(e, order, (struct mach_order){ .others_first = others_first }, wanted, proof, why);
+}
+
+/* Who comes first to where it waits for ever is no event of the order. */
+static err_t validate_blocked(struct explanation *e)
+{
+	const struct sym_failure *f = &e->extracted->trace->failure;
+	struct report_proof *proof = &e->failing_proof.by[REPORT_MACHINE];
+	size_t tries = f->nblocked < MOST_FIRST ? f->nblocked : MOST_FIRST;
+
+	for (size_t i = 0; i < tries && !proof->agreed; i++) {
+		struct report_proof other = { 0 };
+		struct mach_order o = { .goes_first = f->blocked[i].thread + 1 };
+		char *why = NULL;
+
+		TRY(execute_as(e, &e->answer->failing, o, MACH_OUT_BLOCKED, &other, &why));
+		if (!other.agreed) {
+			free(why);
+			continue;
+		}
+		free(e->failing_why);
+		e->failing_why = why;
+		*proof = other;
+	}
+	return NULL;
+}
+
 err_t explain_validate_failing(struct explanation *e)
 {
 	bool deadlock = e->extracted->trace->failure.kind == SYM_FAIL_DEADLOCK;
 
 	if (!e->answer->found)
 		return NULL;
-	return explain_execute(e, &e->answer->failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
-		       &e->failing_proof.by[REPORT_MACHINE], &e->failing_why);
+	TRY(explain_execute(e, &e->answer->failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
+			    &e->failing_proof.by[REPORT_MACHINE], &e->failing_why));
+	return deadlock ? validate_blocked(e) : NULL;
 }
 
 static void to_the_front(struct sched_answer *a, size_t i)

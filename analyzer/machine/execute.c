@@ -333,6 +333,8 @@ static uint32_t turn_of(const struct mach_run *r, const struct execution *x, siz
 	const struct trc_failure *f = r->t->failure;
 	size_t fails = f && f->thread < r->nthreads ? f->thread : 0;
 
+	if (x->goes_first)
+		return (uint32_t)((x->goes_first - 1 + i) % r->nthreads);
 	if (!x->others_first)
 		return (uint32_t)((fails + i) % r->nthreads);
 	if (i + 1 == r->nthreads)
@@ -481,7 +483,8 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 	struct execution x = { .out = out, .npoints = o->npoints,
 			       .nstrict = o->npoints - o->loose, .fate = { .thread = NO_THREAD },
 			       .brink = { .thread = NO_THREAD },
-			       .others_first = o->others_first };
+			       .others_first = o->others_first || o->goes_first,
+			       .goes_first = o->goes_first };
 	uint64_t left;
 	size_t log;
 	err_t e;

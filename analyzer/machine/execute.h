@@ -51,6 +51,7 @@ struct execution {
 	size_t nstrict;     /* those behind are loose, see struct mach_order */
 	size_t *first_of;   /* by thread: its next point, while translating and executing */
 	bool others_first;  /* see struct mach_order */
+	uint32_t goes_first;
 	bool begun;         /* the failing thread has come to its first operation */
 	bool translating;
 	bool broken;        /* the points could not be executed in their order */

@@ -292,7 +292,7 @@ static void cause_of(struct strbuf *b, const struct report *r, const char *who,
 	char *where_x = dsp_where(t, before), *where_y = dsp_where(t, after);
 	char *via_x = dsp_via(t, x), *via_y = dsp_via(t, y);
 
-	strbuf_fmt(b, "%s %s", who, past[x->op]);
+	strbuf_fmt(b, "%s %s", who, is_blocked(t, before) ? "wanted" : past[x->op]);
 	if (*first)
 		strbuf_fmt(b, " `%s'", first);
 	if (via_x)

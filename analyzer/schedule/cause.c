@@ -613,6 +613,8 @@ void find_cause(struct work *w)
 		if (!w->a->nalternates && !work_stopped(w))
 			alternates_of(&x, s, false);
 	}
+	if (!caused && w->v->deadlock)
+		find_writer_first(w);
 	w->a->stats.t_root = smt_now() - start - w->a->stats.t_alt;
 	vec_free(&x.core);
 	study_free(s);

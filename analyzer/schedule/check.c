@@ -418,9 +418,13 @@ bool check_fails(struct check *c)
 	}
 	if (c->went_on)
 		return false;
-	for (size_t i = 0; i < f->nblocked; i++)
-		if (check_sync_ready(c, c->v->first[f->blocked[i].thread] + f->blocked[i].event))
+	for (size_t i = 0; i < f->nblocked; i++) {
+		uint32_t k = c->v->first[f->blocked[i].thread] + f->blocked[i].event;
+
+		/* That the writer itself cannot go on is seen when its turn comes. */
+		if (!view_behind_writer(c->v, c->v->ev[k].e) && check_sync_ready(c, k))
 			return false;
+	}
 	return true;
 }
 

@@ -281,7 +281,7 @@ bool encode_stuck(struct encoding *c, uint32_t i)
 
 	switch (e->op) {
 	case SYM_LOCK: case SYM_RDLOCK: case SYM_TRYLOCK: case SYM_TRYRDLOCK:
-		return lock_is_held(c, e);
+		return lock_is_held(c, e) || view_behind_writer(c->v, e);
 	case SYM_JOIN: {
 		uint32_t last = c->v->first[e->peer + 1];
 

@@ -108,6 +108,12 @@ static inline bool view_acquires(const struct sym_event *e)
 	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result);
 }
 
+/*
+ * A reader that waits for ever, and somebody who waits to write under the same lock: a lock that
+ * prefers writers lets no further reader in, though only readers hold it.
+ */
+bool view_behind_writer(const struct sched_view *v, const struct sym_event *e);
+
 static inline bool view_shared(const struct sym_event *e)
 {
 	return e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK;

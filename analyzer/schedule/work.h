@@ -59,6 +59,7 @@ void reduce_switches(struct work *w);
 size_t reduce_count(const struct sched_view *v, const uint32_t *order, size_t n);
 
 /* Root cause and alternates (cause.c, alternate.c). */
+void find_writer_first(struct work *w); /* behind.c: of a deadlock for which no order of events accounts */
 void find_cause(struct work *w);
 /* A branch on the way to the failure (branch.c). */
 #define BRANCHES 48

@@ -72,6 +72,30 @@ static void blocked(struct fixture *fx, size_t k, uint32_t thread, uint32_t even
 	f->blocked[k] = (struct sym_blocked){ thread, event };
 }
 
+/* T0.1 reads under the lock and wants to once more; T0.2 waits to write. */
+static void reads_twice(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/table", "/src/table.c");
+	struct sym_trace *t = fx->trace;
+	struct sym_object lock = { .name = (char *)"rw", .kind = SYM_RWLOCK, .owner = SYM_NONE };
+	uint32_t rw = sym_add_object(t, &lock);
+
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_event(fx, 1, SYM_RDLOCK, rw, "sum", 10);
+	uint32_t again = fixture_event(fx, 1, SYM_RDLOCK, rw, "sum", 11);
+	uint32_t write = fixture_event(fx, 2, SYM_LOCK, rw, "put", 20);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, again);
+	blocked(fx, 1, 2, write);
+	fixture_order(fx, &fx->answer.failing, "00 1");
+	fixture_cause(fx, 2, write, 1, again);
+	fixture_alternate(fx, "00 11");
+}
+
 /* T0.1 waits with `outer' locked; T0.2, which would signal, wants that. */
 static void waits_with_lock(struct fixture *fx)
 {
@@ -449,6 +473,9 @@ static const struct expected table[] = {
 	  DSP_HINT_NONE, 0 },
 	{ "a condition that is tested again", while_and_wait, DSP_HINT_ATOMIC,
 	  { "Hold `m' where T0.2 writes `count' at queue.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a lock taken for reading twice", reads_twice, DSP_HINT_NONE,
+	  { "already holds it since table.c:10", "T0.2 waits to write at table.c:20",
+	    "Do not take it for reading twice" }, DSP_HINT_NONE, 0 },
 	{ "a wait with a lock", waits_with_lock, DSP_HINT_RELEASE,
 	  { "Do not wait with `outer' locked", "T0.1 waits for `ready' at nested.c:12",
 	    "since nested.c:10", "T0.2, which might end that wait, wants it at nested.c:20" },

@@ -1,0 +1,47 @@
+/*
+ * A reader that waits behind a writer: both have only come to where they wait, and the order in
+ * which they came is the cause. The alternate, where the reader goes on, has it the other way round.
+ */
+#include "analyzer/schedule/work.h"
+
+bool view_behind_writer(const struct sched_view *v, const struct sym_event *e)
+{
+	const struct sym_failure *f = &v->t->failure;
+	bool waits = false, writer = false;
+
+	for (size_t i = 0; e->op == SYM_RDLOCK && i < f->nblocked; i++) {
+		const struct sym_event *x = v->ev[v->first[f->blocked[i].thread] + f->blocked[i].event].e;
+
+		waits |= x == e;
+		writer |= x->op == SYM_LOCK && x->target == e->target && x->thread != e->thread;
+	}
+	return waits && writer;
+}
+
+void find_writer_first(struct work *w)
+{
+	const struct sym_failure *f = &w->v->t->failure;
+	struct sched_edge e = { .before.index = SYM_NONE, .after.index = SYM_NONE };
+
+	for (size_t i = 0; i < f->nblocked && e.after.index == SYM_NONE; i++) {
+		uint32_t k = w->v->first[f->blocked[i].thread] + f->blocked[i].event;
+
+		if (view_behind_writer(w->v, w->v->ev[k].e))
+			e.after = view_ref(w->v, k);
+	}
+	for (size_t i = 0; i < f->nblocked && e.after.index != SYM_NONE; i++) {
+		uint32_t k = w->v->first[f->blocked[i].thread] + f->blocked[i].event;
+		const struct sym_event *reader = &w->v->t->threads[e.after.thread].events[e.after.index];
+
+		if (w->v->ev[k].e->op == SYM_LOCK && w->v->ev[k].e->target == reader->target)
+			e.before = view_ref(w->v, k);
+	}
+	if (e.before.index == SYM_NONE || !w->a->nalternates)
+		return;
+	w->a->cause = xcalloc(1, sizeof *w->a->cause);
+	w->a->cause[0] = e;
+	w->a->ncause = 1;
+	w->a->cause_minimal = true;
+	free(w->a->why);
+	w->a->why = NULL;
+}
