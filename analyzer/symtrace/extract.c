@@ -110,7 +110,8 @@ uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t
 	e->time_lo = th->tsc;
 	e->time_hi = UINT64_MAX;
 	e->step = ++x->steps;
-	e->stack = pc ? ext_stack(x, thread, pc) : SYM_NONE;
+	/* A thread that called address 0 fails there; who called is on its stack. */
+	e->stack = pc || e->op == SYM_FAIL ? ext_stack(x, thread, pc) : SYM_NONE;
 	if (x->onward && th->computed == SYM_NONE && e->op != SYM_FAIL)
 		th->computed = (uint32_t)th->points.n;
 	vec_push(&th->points, (struct mach_point){ thread, insn });
