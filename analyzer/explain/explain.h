@@ -114,7 +114,7 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 bool explain_writes(const struct sym_event *e); /* memory, in fact */
 bool explain_conflict(const struct sym_event *a, const struct sym_event *b); /* their order matters */
 
-/* "Use after free: ...", "Use after return: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
+/* "Use after free: ...", "Use after return: ...", "Destroyed mutex: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
 char *explain_misuse(const struct explanation *e);
 
 /*

@@ -1,4 +1,4 @@
-/* Use of what was freed or closed in words: what led to an abort in the heap, or to nonsense, far away. */
+/* Use of what was freed, destroyed or closed in words: what led to an abort in the heap, or to nonsense, far away. */
 #include "analyzer/explain/explain.h"
 
 #include "common/strbuf.h"
@@ -31,6 +31,19 @@ static char *closed_text(const struct sym_trace *t, const struct ext_misuse *m)
 	return strbuf_take(&b);
 }
 
+static char *destroyed_text(const struct sym_trace *t, const struct ext_misuse *m)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Destroyed mutex: %s could not lock `%s'", t->threads[m->thread].id, m->name);
+	at(&b, t, m->stack);
+	strbuf_fmt(&b, ", which %s had destroyed",
+		   m->freed_by == m->thread ? "it" : t->threads[m->freed_by].id);
+	at(&b, t, m->freed_stack);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
 static char *left_text(const struct sym_trace *t, const struct ext_misuse *m)
 {
 	struct strbuf b = { 0 };
@@ -55,6 +68,8 @@ char *explain_misuse(const struct explanation *e)
 		return closed_text(t, m);
 	if (m->kind == EXT_MISUSE_LEFT)
 		return left_text(t, m);
+	if (m->kind == EXT_MISUSE_DESTROYED)
+		return destroyed_text(t, m);
 	strbuf_fmt(&b, "Use after free: %s ", t->threads[m->thread].id);
 	if (m->again)
 		strbuf_str(&b, "freed a block");

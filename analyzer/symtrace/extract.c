@@ -231,7 +231,10 @@ static struct ext_result *result_of(struct ext *x)
 	r->fate = x->fate;
 	r->brink = x->brink;
 	/* The one that explains most. (moved) */
-	r->misuse = x->misuse.kind ? x->misuse : x->misused_stack.kind ? x->misused_stack : x->misused_fd;
+	r->misuse = x->misuse.kind ? x->misuse : x->misused_stack.kind ? x->misused_stack :
+		    x->misused_lock.kind ? x->misused_lock : x->misused_fd;
+	if (r->misuse.kind != EXT_MISUSE_DESTROYED)
+		free(x->misused_lock.name);
 	for (size_t i = 0; i < x->sync_before.n && !x->sync_before_lost; i++)
 		vec_push(&r->past, x->sync_before.v[i]);
 	r->onward_insns = ext_onward_insns(x);
@@ -271,6 +274,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 		for (size_t i = 0; i < x.threads.n; i++)
 			vec_free(&x.threads.v[i].points);
 		free(x.misuse.name);
+		free(x.misused_lock.name);
 		sym_trace_free(x.trace);
 	}
 	if (!given->survey)
@@ -284,6 +288,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.blocks);
 	vec_free(&x.misuse_watch.freed);
 	vec_free(&x.closed);
+	vec_free(&x.destroyed);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
 	vec_free(&x.sync_before);

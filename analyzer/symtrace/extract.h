@@ -53,6 +53,7 @@ enum ext_misuse_kind {
 	EXT_MISUSE_NONE,
 	EXT_MISUSE_FREED,  /* a heap block, the first access to it */
 	EXT_MISUSE_LEFT,   /* a variable of a function that another thread has returned from, likewise */
+	EXT_MISUSE_DESTROYED, /* a mutex, the first time that it is refused */
 	EXT_MISUSE_CLOSED, /* a descriptor that another thread has closed, the failing thread's last use */
 };
 

@@ -247,6 +247,7 @@ static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
 	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
 	if (x->until && mach_time(x->run) > x->until)
 		return;
+	ext_destroyed_watch(x, thread, rec);
 	ext_sync(x, thread, rec);
 	ext_time(x, thread, rec->tsc);
 }

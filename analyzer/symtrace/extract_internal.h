@@ -33,6 +33,12 @@ struct ext_closed {
 	uint32_t thread, stack;
 };
 
+/* A mutex, and who destroyed it; see extract_destroyed.c. */
+struct ext_destroyed {
+	uint64_t object;
+	uint32_t thread, stack;
+};
+
 struct ext_misuse_watch {
 	struct ext_freed_slot *slots;
 	size_t nslots, used, nstacks;
@@ -141,11 +147,12 @@ struct ext {
 	VEC(struct ext_location) locations; /* sorted by start */
 	VEC(struct ext_object) objects;
 	VEC(struct ext_block) blocks; /* heap objects, in order of allocation */
-	struct ext_misuse misuse, misused_fd, misused_stack;
+	struct ext_misuse misuse, misused_fd, misused_stack, misused_lock;
 	VEC(struct ext_past) sync_before; /* the window */
 	bool sync_before_lost;
 	struct ext_misuse_watch misuse_watch;
 	VEC(struct ext_closed) closed;
+	VEC(struct ext_destroyed) destroyed;
 	struct ext_counter *counters;
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
@@ -249,6 +256,9 @@ bool ext_is_accused(struct ext *x, const struct mach_access *a);
 /* extract_closed.c: a system call that has returned. */
 void ext_closed_watch(struct ext *x, uint32_t thread, const struct trc_enter *enter,
 		      const struct trc_leave *leave);
+
+/* extract_destroyed.c: must see every operation of the third execution. */
+void ext_destroyed_watch(struct ext *x, uint32_t thread, const struct trc_sync *r);
 
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
