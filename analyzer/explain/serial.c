@@ -402,11 +402,14 @@ static void tell_pair(struct serial *s)
 	a->cause[0] = s->best.pair;
 	a->ncause = 1;
 	a->cause_minimal = true;
-	free(a->why);
-	a->why = xasprintf("the root cause was found by executing: with the failing order kept for its "
-			   "first %zu of %zu events, and then each thread going on as far as it can, "
-			   "it does not fail; told is what that turns round",
-			   s->best.kept, s->failing->n);
+	free(a->why); /* what the solver could not do */
+	a->why = NULL;
+	char *how = xasprintf("The root cause was found by executing, not by solving: with the failing order kept "
+			      "for its first %zu of %zu events, and then each thread going on as far as it "
+			      "can, it does not fail; told is what that turns round.",
+			      s->best.kept, s->failing->n);
+	sym_add_assumption(s->e->extracted->trace, how);
+	free(how);
 }
 
 static void make_first(struct serial *s)
