@@ -104,9 +104,10 @@ static void prefer_ends(struct data *d, const struct var_use *u)
 	const struct window *w = d->c->w;
 	uint32_t *sorted = xcalloc(u->writes.n + 1, sizeof *sorted);
 
-	memcpy(sorted, u->writes.v, u->writes.n * sizeof *sorted);
-	if (u->writes.n)
+	if (u->writes.n) {
+		memcpy(sorted, u->writes.v, u->writes.n * sizeof *sorted);
 		qsort_r(sorted, u->writes.n, sizeof *sorted, by_place, (void *)w);
+	}
 	for (size_t k = 0; k <= u->writes.n; k++) {
 		uint64_t rank = UINT64_MAX;
 
