@@ -179,6 +179,7 @@ enum trc_type {
 	TRC_NATIVE,       /* the thread left translated code */
 	TRC_THREAD_EXIT,
 	TRC_AGAIN,        /* an interposed operation like an earlier one of this thread */
+	TRC_STOP,         /* stopped for good, because another thread ends the process (option final=1) */
 	/* frags stream */
 	TRC_FRAGMENT = 64,
 	TRC_DROPPED,      /* fragments of an address range are gone */
@@ -501,6 +502,14 @@ struct trc_thread_exit {
 	uint64_t path_pos;
 	uint64_t cleared; /* address set to zero for joiners after `seq`, 0 none ... */
 	uint64_t ticket;  /* ... at this place in its shard's order; with TRC_EXIT_ORDERED only */
+};
+
+struct trc_stop {
+	struct trc_rec rec;
+	uint64_t tsc;
+	uint64_t seq;
+	uint64_t path_pos;
+	uint64_t pc; /* what it would have executed next */
 };
 
 /* ---- the fragment table and path bytes ----

@@ -184,6 +184,7 @@ static const struct type_row {
 			      check_thread_exit },
 	/* Without a timestamp it is its head alone. */
 	[TRC_AGAIN] = { "again", IN(THREAD), sizeof(struct trc_rec), { 0 }, check_again },
+	[TRC_STOP] = { "stop", IN(THREAD), sizeof(struct trc_stop), { 0 }, NULL },
 
 	[TRC_FRAGMENT] = { "fragment", IN(FRAGS), sizeof(struct trc_fragment), { 0 },
 			   check_fragment },

@@ -120,6 +120,10 @@ FIELDS(thread_exit_fields) = {
 	F(trc_thread_exit, path_pos, U64), F(trc_thread_exit, cleared, HEX),
 	F(trc_thread_exit, ticket, U64), { 0 },
 };
+FIELDS(stop_fields) = {
+	F(trc_stop, tsc, TIME), F(trc_stop, seq, U64), F(trc_stop, path_pos, U64),
+	F(trc_stop, pc, PLACE), { 0 },
+};
 FIELDS(fragment_fields) = {
 	F(trc_fragment, id, U32), F(trc_fragment, pc, PLACE), F(trc_fragment, last_pc, HEX),
 	F(trc_fragment, next, HEX), F(trc_fragment, ninsns, U32),
@@ -154,7 +158,8 @@ static const struct dump_field *const fields_of[] = {
 	[TRC_LEAVE] = leave_fields, [TRC_NONDET] = nondet_fields, [TRC_SIGNAL] = signal_fields,
 	[TRC_TIME] = time_fields, [TRC_REGS] = regs_fields,
 	[TRC_GENERATION] = generation_fields, [TRC_NATIVE] = native_fields,
-	[TRC_THREAD_EXIT] = thread_exit_fields, [TRC_FRAGMENT] = fragment_fields,
+	[TRC_THREAD_EXIT] = thread_exit_fields, [TRC_STOP] = stop_fields,
+	 [TRC_FRAGMENT] = fragment_fields,
 	[TRC_DROPPED] = dropped_fields, [TRC_REGION] = region_fields, [TRC_PAGES] = pages_fields,
 };
 

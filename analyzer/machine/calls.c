@@ -532,6 +532,14 @@ static enum action perform_clear(struct mach_run *r, struct run_thread *t)
 	return ACT_END;
 }
 
+/* It stays where it is: what its stack holds is alive (verdict.c). */
+static enum action perform_stop(struct mach_run *r, struct run_thread *t)
+{
+	t->s.rec++;
+	r->seq++;
+	return ACT_END;
+}
+
 /* What an in-call thread waits for. */
 static enum action after_entry(struct run_thread *t)
 {
@@ -574,6 +582,9 @@ enum action run_perform(struct mach_run *r, struct run_thread *t)
 		break;
 	case ACT_CLEAR:
 		a = perform_clear(r, t);
+		break;
+	case ACT_STOP:
+		a = perform_stop(r, t);
 		break;
 	default:
 		a = t->s.action;

@@ -92,6 +92,7 @@ enum action {
 	ACT_LEAVE,    /* system call return: seq */
 	ACT_SIGNAL,   /* a handler begins: seq */
 	ACT_EXIT,     /* the thread ends: seq */
+	ACT_STOP,     /* it is stopped, so that memory can be written down: seq */
 	ACT_CLEAR,    /* its tid word becomes zero, some time after its exit: its ticket says when */
 	ACT_TICKET,   /* an access that was ordered by a ticket */
 	ACT_VALUE,    /* before a logged load, and memory does not hold what it saw: r->wanted */

@@ -263,6 +263,9 @@ static void load_record(struct mach_run *r, struct run_thread *t, const struct t
 	case TRC_THREAD_EXIT:
 		add_seq(r, t->index, ((const struct trc_thread_exit *)rec)->seq);
 		break;
+	case TRC_STOP:
+		add_seq(r, t->index, ((const struct trc_stop *)rec)->seq);
+		break;
 	default:
 		break;
 	}

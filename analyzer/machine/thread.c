@@ -131,6 +131,15 @@ static enum path_state approach(struct mach_run *r, struct run_thread *t)
 	}
 }
 
+/* It interrupts the thread at this place of its path, between two fragments. */
+bool run_stops_at(const struct trc_rec *rec, uint64_t pos)
+{
+	if (rec->type == TRC_SIGNAL)
+		return !((const struct trc_signal *)rec)->fragment &&
+		       ((const struct trc_signal *)rec)->path_pos <= pos;
+	return rec->type == TRC_STOP && ((const struct trc_stop *)rec)->path_pos <= pos;
+}
+
 bool run_wants_stop(struct run_thread *t)
 {
 	const struct trc_rec *rec = run_head(t);
@@ -139,16 +148,40 @@ bool run_wants_stop(struct run_thread *t)
 		return false;
 	if (rec->type == TRC_TIME)
 		return ((const struct trc_time *)rec)->path_pos <= t->s.cursor.pos;
-	if (rec->type == TRC_SIGNAL && !((const struct trc_signal *)rec)->fragment)
-		return ((const struct trc_signal *)rec)->path_pos <= t->s.cursor.pos;
+	if (run_stops_at(rec, t->s.cursor.pos))
+		return true;
 	return rec->type == TRC_NATIVE &&
 	       ((const struct trc_native *)rec)->path_pos <= t->s.cursor.pos;
+}
+
+/*
+ * A new generation is noted on the way to the boundary a signal is delivered at. When fragments that
+ * leave no byte stand before it, nobody asks the path where it is: a loop of such ones has no end.
+ */
+void run_pass_generation(struct run_thread *t)
+{
+	size_t i = t->s.rec;
+	uint64_t generation;
+
+	if (i >= t->recs.n || t->recs.v[i]->type != TRC_GENERATION)
+		return;
+	for (; i < t->recs.n; i++) {
+		if (t->recs.v[i]->type == TRC_GENERATION)
+			generation = ((const struct trc_generation *)t->recs.v[i])->generation;
+		else if (t->recs.v[i]->type != TRC_TIME)
+			break;
+	}
+	if (i >= t->recs.n || !run_stops_at(t->recs.v[i], t->s.cursor.pos))
+		return;
+	t->s.rec = i;
+	t->s.cursor.generation = generation;
 }
 
 static void step_done(struct mach_run *r, struct run_thread *t)
 {
 	t->s.in_step = false;
 	run_pass_marks(t);
+	run_pass_generation(t);
 	if (run_wants_stop(t) || run_failure_near(r, t))
 		r->m->stop_asked = true;
 }

@@ -6,6 +6,10 @@
 
 /* Records that only mark a position on the path and are behind us. */
 void run_pass_marks(struct run_thread *t);
+/* A generation between here and where the thread is interrupted. */
+void run_pass_generation(struct run_thread *t);
+/* It interrupts the thread at this place of its path, between two fragments. */
+bool run_stops_at(const struct trc_rec *rec, uint64_t pos);
 /* The record's head asks the engine to stop here. */
 bool run_wants_stop(struct run_thread *t);
 /* The engine's branch hook: is it as recorded? */

@@ -86,6 +86,7 @@ static uint64_t record_time(const struct trc_rec *rec)
 	case TRC_TIME:
 	case TRC_NATIVE:
 	case TRC_THREAD_EXIT:
+	case TRC_STOP:
 		return ((const struct trc_time *)rec)->tsc; /* all have it behind the head */
 	default:
 		return 0;
@@ -128,7 +129,8 @@ static bool record_place(const struct trc_rec *rec, uint64_t *pos)
 	case TRC_ENTER:
 	case TRC_SIGNAL:
 	case TRC_THREAD_EXIT:
-		*pos = ((const struct trc_enter *)rec)->path_pos; /* in the same place of all three */
+	case TRC_STOP:
+		*pos = ((const struct trc_enter *)rec)->path_pos; /* in the same place of all four */
 		return true;
 	case TRC_TIME:
 	case TRC_NATIVE:

@@ -116,6 +116,8 @@ static enum action at_syscall(struct mach_run *r, struct run_thread *t)
 	run_pass_marks(t);
 	if (!run_head(t))
 		return ACT_END;
+	if (run_head(t)->type == TRC_STOP) /* two ended the process, this one came second */
+		return ACT_STOP;
 	if (run_head(t)->type != TRC_ENTER)
 		return run_mismatch(r, pc, "a system call that was not recorded");
 	return ACT_ENTER;
@@ -212,6 +214,9 @@ static enum action at_boundary(struct mach_run *r, struct run_thread *t)
 		if (pc == s->interrupted_pc || t->s.call_pc == s->interrupted_pc)
 			return ACT_SIGNAL;
 	}
+	if (rec && rec->type == TRC_STOP && run_wants_stop(t) &&
+	    r->m->frame->g.guest_RIP == ((const struct trc_stop *)rec)->pc)
+		return ACT_STOP;
 	if (run_failure_near(r, t) && r->m->frame->g.guest_RIP == r->t->failure->regs[TRC_RIP])
 		return at_failure(r, t);
 	if (rec && rec->type == TRC_NATIVE && run_wants_stop(t)) {
@@ -230,12 +235,14 @@ static bool signal_is_near(const struct mach_run *r, struct run_thread *t)
 	const struct trc_rec *rec;
 
 	/* Behind a system call a new generation is noted before the signal that interrupted it. */
-	if (run_between(t))
+	if (run_between(t)) {
 		run_pass_marks(t);
+		run_pass_generation(t);
+	}
 	rec = run_head(t);
 	if (run_failure_near(r, t))
 		return true;
-	return rec && rec->type == TRC_SIGNAL && run_between(t) && run_wants_stop(t);
+	return rec && run_between(t) && run_stops_at(rec, t->s.cursor.pos);
 }
 
 static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mach_stop stop,

@@ -21,6 +21,7 @@ bool run_is_due(struct mach_run *r, struct run_thread *t)
 	case ACT_LEAVE:
 	case ACT_SIGNAL:
 	case ACT_EXIT:
+	case ACT_STOP:
 		return r->seq < r->seqs.n && r->seqs.v[r->seq].thread == t->index;
 	case ACT_TICKET:
 		return ticket_is_due(r, &t->s);

@@ -298,6 +298,8 @@ void tr_deliver(struct tr_ctx *c)
 {
 	if (c->fault.signo)
 		deliver_fault(c);
+	if (tr.stopping)
+		tr_stop_here(c);
 	/* Faults are queued like the others when somebody sent them. */
 	for (unsigned i = 0; i < TR_QUEUE; i++) {
 		struct tr_siginfo si = c->queue[i];

@@ -113,11 +113,9 @@ static bool enqueue(struct tr_ctx *c, const struct tr_siginfo *si)
 	return false;
 }
 
-static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr_ucontext *uc)
+/* Something is to be done at the next boundary. */
+static void soon(struct tr_ctx *c, struct tr_ucontext *uc)
 {
-	if (!enqueue(c, si))
-		return; /* cannot happen: the others are blocked while one waits */
-	uc->mask |= ~SIG_FAULTS;
 	c->pending = 1;
 	if (c->stepping)
 		return;
@@ -132,6 +130,18 @@ static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct t
 		uc->rip = (uint64_t)tr_call_abort;
 	else
 		approach(c, uc);
+}
+
+static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr_ucontext *uc)
+{
+	if (tr.stopping) { /* stop.c: nothing is delivered any more */
+		soon(c, uc);
+		return;
+	}
+	if (!enqueue(c, si))
+		return; /* cannot happen: the others are blocked while one waits */
+	uc->mask |= ~SIG_FAULTS;
+	soon(c, uc);
 }
 
 /* A fault of the application's own. False: it is ours. */

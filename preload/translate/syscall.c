@@ -151,6 +151,8 @@ uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next)
 		k.args[i] = c->regs[argument[i]];
 	if (shim_opt.check)
 		record_registers(c);
+	if (shim_opt.final && k.nr == SYS_exit_group && !c->vfork_child)
+		tr_stop_others(c);
 	record_enter(&k);
 	if (ctl_syscall_enter)
 		ctl_syscall_enter(c, k.nr, k.args);

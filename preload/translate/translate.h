@@ -165,6 +165,7 @@ struct tr_ctx {
 	bool stepping;             /* single-stepping to a boundary */
 	bool path_dead;            /* path bytes go nowhere any more */
 	bool in_callout;
+	bool stopped;              /* stop.c: for good */
 	uint64_t generation;       /* last one this thread noted */
 	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
 	uint64_t clear_tid;        /* the application's */
@@ -259,6 +260,7 @@ struct tr_state {
 	bool multi;        /* more than one thread ever: tickets at locked instructions */
 	bool unsettled;    /* some thread may still live in an older generation */
 	bool detached;     /* everything goes native */
+	bool stopping;     /* stop.c: every other thread is to stop at its next boundary */
 	uint64_t seq;      /* order of system calls and signals */
 	struct tr_ctx *contexts;
 };
@@ -463,8 +465,10 @@ void tr_record_machine(void); /* kv records: what the analyzer must know of it *
 void tr_record_start(struct tr_ctx *c);
 uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard layout */
 
-/* snapshot.c */
+/* snapshot.c, stop.c */
 void tr_snapshot(enum trc_stream stream);
+void tr_stop_others(struct tr_ctx *self);
+void tr_stop_here(struct tr_ctx *c) __attribute__((noreturn));
 /* native.c */
 void tr_detach(struct tr_ctx *c, const char *why);
 void tr_leave(struct tr_ctx *c) __attribute__((noreturn));

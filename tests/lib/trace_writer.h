@@ -287,6 +287,7 @@ static void tw_sample_thread(const char *dir, uint32_t i, unsigned npairs)
 	na->text_len = 3;
 	memcpy(na->text, "JIT", 3);
 	tw_rec(&w, TRC_THREAD_EXIT, 0, sizeof(struct trc_thread_exit));
+	tw_rec(&w, TRC_STOP, 0, sizeof(struct trc_stop));
 	tw_sync(&w, TRC_OP_LOCK, TRC_AT_BLOCK, 4000, i == 1 ? TW_MUTEX_B : TW_MUTEX_A, TW_SITE_B,
 		UINT32_MAX);
 	/* Left open, as after a kill. */

@@ -43,7 +43,7 @@ static void a_whole_trace(void)
 	CHECK(t->children.n == 1 && t->exec, "child and exec too; what was withdrawn is gone");
 	CHECK(t->modules.n == 1 && t->notes.n == 1, "module and note too");
 	uint64_t n = count(t->threads.v[1].rec_stream, &e);
-	CHECK(!e && n == 1 + 40 + 12, "every record of a thread comes out (%d)", (int)n);
+	CHECK(!e && n == 1 + 40 + 13, "every record of a thread comes out (%d)", (int)n);
 	CHECK(t->threads.v[1].rec_stream->cut_off && !t->process->cut_off,
 	      "an open last chunk is told from a sealed one");
 	CHECK(t->threads.v[1].rec_stream->spans.n > 3, "it spans several chunks");
