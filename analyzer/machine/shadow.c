@@ -496,6 +496,39 @@ void shadow_stage_register(struct mach *m, uint32_t offset, unsigned size)
 	s->staged = size;
 }
 
+/* The stage as it was left by a load, or empty: n bytes that are about to be stored. */
+void shadow_stage_begin(struct mach *m, size_t n)
+{
+	struct shadow *s = m->shadow;
+
+	memset(s->stage, 0, sizeof s->stage);
+	s->staged = n;
+}
+
+void shadow_stage_put(struct mach *m, size_t at, uint32_t offset)
+{
+	if (at / 8 < SHADOW_STAGE)
+		m->shadow->stage[at / 8] = offset ? shadow_expr(m, offset, 64) : EXPR_NONE;
+}
+
+void shadow_stage_take(struct mach *m, size_t at, uint32_t offset, unsigned size)
+{
+	struct shadow *s = m->shadow;
+	size_t i = at / 8;
+	bool there = at < s->staged && i < SHADOW_STAGE;
+
+	shadow_set_register(m, offset, size, there ? s->stage[i] : EXPR_NONE,
+			    concrete_at(m, offset, 8 * size));
+}
+
+void shadow_stage_concretize_at(struct mach *m, uint64_t pc, size_t at, const char *why)
+{
+	struct shadow *s = m->shadow;
+
+	if (at < s->staged && at / 8 < SHADOW_STAGE)
+		shadow_concretize(m, pc, s->stage[at / 8], s->stage_value[at / 8], why);
+}
+
 void shadow_stage_concretize(struct mach *m, uint64_t pc, const char *why)
 {
 	struct shadow *s = m->shadow;

@@ -1,6 +1,8 @@
 /* The shadow of each operation of the bytecode, driven by ops.def. */
 #include "analyzer/machine/shadow_ops.h"
 
+#include "analyzer/machine/special.h"
+
 #include <string.h>
 
 /* How an operation is expressed when it is not one operator of expr.h. */
@@ -582,14 +584,9 @@ void shadow_special(struct mach *m, const struct special_insn *s)
 
 	m->shadow->staged = 0;
 	shadow_operand_address(m, &s->address, s->pc);
-	if (s->address.base || s->address.index || s->address.displacement || s->reg) {
-		if (s->fn && (s->mnemonic == ZYDIS_MNEMONIC_FXRSTOR ||
-			      s->mnemonic == ZYDIS_MNEMONIC_FXRSTOR64 ||
-			      s->mnemonic == ZYDIS_MNEMONIC_XRSTOR ||
-			      s->mnemonic == ZYDIS_MNEMONIC_XRSTOR64))
-			shadow_forget_vectors(m);
+	if (s->fn != special_movs && s->fn != special_stos && s->fn != special_lods &&
+	    s->fn != special_compare)
 		return;
-	}
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
 		if (!m->slots[strings[i] / 8])
 			continue;

@@ -51,8 +51,16 @@ void shadow_cas_write(struct mach *m, const struct mach_cas *c, unsigned half, u
  */
 void shadow_stage_load(struct mach *m, uint64_t pc, uint64_t address, const void *bytes, size_t n);
 void shadow_stage_store(struct mach *m, uint64_t pc, uint64_t address, const void *bytes, size_t n);
-/* What was staged is used in a way that has no expression. */
+/* What was staged is used in a way that has no expression; the same of the 8 bytes at `at`. */
 void shadow_stage_concretize(struct mach *m, uint64_t pc, const char *why);
+void shadow_stage_concretize_at(struct mach *m, uint64_t pc, size_t at, const char *why);
+/*
+ * Instructions of many registers: n bytes are about to be stored; the 8 at `at` are this register's
+ * (0: concrete). And of what was loaded, `at` goes to a register, which holds the value already.
+ */
+void shadow_stage_begin(struct mach *m, size_t n);
+void shadow_stage_put(struct mach *m, size_t at, uint32_t offset);
+void shadow_stage_take(struct mach *m, size_t at, uint32_t offset, unsigned size);
 void shadow_native_before(struct mach *m, const struct native_insn *n, uint64_t pc);
 void shadow_native_after(struct mach *m, const struct native_insn *n);
 void shadow_special(struct mach *m, const struct special_insn *s);

@@ -38,6 +38,8 @@ enum mach_stop special_ldmxcsr(struct mach *m, const struct special_insn *s)
 
 	if (!mach_load(m, s->pc, operand_compute(m, &s->address), &value, 4))
 		return mach_access_fault(m, false);
+	if (m->slots)
+		shadow_stage_concretize(m, s->pc, "saved state");
 	return set_mxcsr(m, value);
 }
 
@@ -48,6 +50,60 @@ enum mach_stop special_stmxcsr(struct mach *m, const struct special_insn *s)
 	if (!mach_store(m, s->pc, operand_compute(m, &s->address), &value, 4))
 		return mach_access_fault(m, true);
 	return STOP_NONE;
+}
+
+/* The register whose 8 bytes stand at `at` of a part; 0: one that never has an expression. */
+static uint32_t part_register(enum xstate_part part, unsigned at)
+{
+	switch (part) {
+	case X_SSE:
+		return vec_offset(at / 16) + at % 16;
+	case X_AVX:
+		return vec_offset(at / 16) + 16 + at % 16;
+	case X_UPPER:
+		return vec_upper(at / 32) + at % 32;
+	case X_HIGH:
+		return at % 64 < 32 ? vec_offset(16 + at / 64) + at % 64 :
+				      vec_upper(16 + at / 64) + at % 64 - 32;
+	default:
+		return 0;
+	}
+}
+
+/* Registers to the stage, from `to` on, before they are stored ... */
+static void stage_part(struct mach *m, enum xstate_part part, unsigned size, unsigned to)
+{
+	for (unsigned at = 0; at < size; at += 8)
+		shadow_stage_put(m, to + at, part_register(part, at));
+}
+
+/* ... and back, after they were loaded. */
+static void unstage_part(struct mach *m, enum xstate_part part, unsigned size, unsigned from)
+{
+	for (unsigned at = 0; at < size; at += 8)
+		if (part_register(part, at))
+			shadow_stage_take(m, from + at, part_register(part, at), 8);
+}
+
+/* What the stage has of the area's first part was memory's: where registers go, it is theirs. */
+static void stage_legacy(struct mach *m, uint64_t parts)
+{
+	for (unsigned at = 0; at < 160; at += 8)
+		if (parts & X_BIT(X_X87) || at == 24)
+			shadow_stage_put(m, at, 0);
+	if (parts & X_BIT(X_SSE))
+		stage_part(m, X_SSE, 256, 160);
+}
+
+static void unstage_legacy(struct mach *m, uint64_t pc, uint64_t parts, uint64_t present)
+{
+	for (unsigned at = 0; at < 160; at += 8)
+		if (parts & X_BIT(X_X87) || at == 24)
+			shadow_stage_concretize_at(m, pc, at, "saved state");
+	if (parts & ~present & X_BIT(X_SSE))
+		shadow_stage_begin(m, 0);
+	if (parts & X_BIT(X_SSE))
+		unstage_part(m, X_SSE, 256, 160);
 }
 
 static void put_legacy(struct mach *m, uint8_t *area, uint64_t parts)
@@ -101,7 +157,7 @@ enum mach_stop special_fxsave(struct mach *m, const struct special_insn *s)
 		return mach_access_fault(m, false);
 	put_legacy(m, area, X_BIT(X_X87) | X_BIT(X_SSE));
 	if (m->slots)
-		shadow_stage_concretize(m, s->pc, "saved state");
+		stage_legacy(m, X_BIT(X_X87) | X_BIT(X_SSE));
 	if (!mach_store(m, s->pc, at, area, sizeof area))
 		return mach_access_fault(m, true);
 	return STOP_NONE;
@@ -115,6 +171,8 @@ enum mach_stop special_fxrstor(struct mach *m, const struct special_insn *s)
 	if (!mach_load(m, s->pc, operand_compute(m, &s->address), area, sizeof area))
 		return mach_access_fault(m, false);
 	get_legacy(m, area, X_BIT(X_X87) | X_BIT(X_SSE), X_BIT(X_X87) | X_BIT(X_SSE));
+	if (m->slots)
+		unstage_legacy(m, s->pc, X_BIT(X_X87) | X_BIT(X_SSE), X_BIT(X_SSE));
 	memcpy(&mxcsr, area + 24, 4);
 	return set_mxcsr(m, mxcsr);
 }
@@ -154,6 +212,10 @@ static bool store_parts(struct mach *m, const struct special_insn *s, uint64_t a
 		if (!offset)
 			continue;
 		xstate_copy(i, true, area, ymm0(m), &m->frame->wide);
+		if (m->slots) {
+			shadow_stage_begin(m, xstate_size(i));
+			stage_part(m, i, xstate_size(i), 0);
+		}
 		if (!mach_store(m, s->pc, at + offset, area, xstate_size(i)))
 			return false;
 	}
@@ -184,8 +246,13 @@ enum mach_stop special_xsave(struct mach *m, const struct special_insn *s)
 		header[0] = (header[0] & ~asked) | (parts & in_use(m));
 	}
 	put_legacy(m, area, write);
-	if (m->slots)
-		shadow_stage_concretize(m, s->pc, "saved state");
+	if (m->slots) {
+		stage_legacy(m, write);
+		for (unsigned i = XSTATE_LEGACY; i < XSTATE_BASIC; i += 8)
+			shadow_stage_concretize_at(m, s->pc, i, "saved state");
+		for (unsigned i = XSTATE_LEGACY; i < XSTATE_BASIC; i += 8)
+			shadow_stage_put(m, i, 0);
+	}
 	memcpy(area + XSTATE_LEGACY, header, sizeof header);
 	if (!mach_store(m, s->pc, at, area, sizeof area) || !store_parts(m, s, at, write, compact))
 		return mach_access_fault(m, true);
@@ -203,10 +270,14 @@ static bool load_parts(struct mach *m, const struct special_insn *s, uint64_t at
 		if (!(parts >> i & 1) || !xstate_size(i))
 			continue;
 		memset(area, 0, sizeof area);
+		if (m->slots)
+			shadow_stage_begin(m, 0);
 		if (present >> i & 1 && offset &&
 		    !mach_load(m, s->pc, at + offset, area, xstate_size(i)))
 			return false;
 		xstate_copy(i, false, area, ymm0(m), &m->frame->wide);
+		if (m->slots)
+			unstage_part(m, i, xstate_size(i), 0);
 	}
 	if (xstate_is_wide(&m->frame->wide))
 		mach_go_wide(m);
@@ -225,9 +296,14 @@ enum mach_stop special_xrstor(struct mach *m, const struct special_insn *s)
 	memcpy(&bv, area + XSTATE_LEGACY, 8);
 	memcpy(&compact, area + XSTATE_LEGACY + 8, 8);
 	compact = compact >> 63 ? compact : 0;
+	get_legacy(m, area, parts, bv);
+	if (m->slots) {
+		shadow_stage_concretize_at(m, s->pc, XSTATE_LEGACY, "saved state");
+		shadow_stage_concretize_at(m, s->pc, XSTATE_LEGACY + 8, "saved state");
+		unstage_legacy(m, s->pc, parts, bv);
+	}
 	if (!load_parts(m, s, at, parts, bv, compact))
 		return mach_access_fault(m, false);
-	get_legacy(m, area, parts, bv);
 	if (!(parts & (X_BIT(X_SSE) | X_BIT(X_AVX))))
 		return STOP_NONE;
 	/* The compacted form has no mxcsr without the SSE component: it is reset. */
@@ -255,6 +331,10 @@ enum mach_stop special_segment_base(struct mach *m, const struct special_insn *s
 {
 	uint64_t *base = special_reg(m, s->how & 1 ? MACH_OFF(GS_CONST) : MACH_OFF(FS_CONST));
 
+	if (m->slots && s->how & 2)
+		shadow_concretize_operand(m, s->pc, s->reg, 64, "segment base");
+	else
+		shadow_forget(m, s->reg, 8);
 	if (s->how & 2) /* write */
 		*base = s->wide ? *special_reg(m, s->reg) : (uint32_t)*special_reg(m, s->reg);
 	else

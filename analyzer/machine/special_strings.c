@@ -85,9 +85,12 @@ enum mach_stop special_lods(struct mach *m, const struct special_insn *s)
 
 		if (!mach_load(m, s->pc, RSI_, &value, s->size))
 			return mach_access_fault(m, false);
-		if (m->slots)
-			shadow_stage_concretize(m, s->pc, "string instruction");
 		RAX_ = value;
+		if (m->slots) {
+			if (s->size == 4)
+				shadow_forget(m, MACH_OFF(RAX), 8);
+			shadow_stage_take(m, 0, MACH_OFF(RAX), s->size);
+		}
 		RSI_ += step;
 	}
 	return STOP_NONE;
@@ -101,6 +104,7 @@ static void set_compare(struct mach *m, unsigned size, uint64_t a, uint64_t b)
 	m->frame->g.guest_CC_DEP1 = a;
 	m->frame->g.guest_CC_DEP2 = b;
 	m->frame->g.guest_CC_NDEP = 0;
+	shadow_forget(m, MACH_OFF(CC_OP), 32);
 }
 
 enum mach_stop special_compare(struct mach *m, const struct special_insn *s)
@@ -108,6 +112,8 @@ enum mach_stop special_compare(struct mach *m, const struct special_insn *s)
 	uint64_t step = m->frame->g.guest_DFLAG * s->size;
 	bool scan = s->how == STR_SCAS, until_equal = s->wide;
 
+	if (m->slots && scan && RCX_)
+		shadow_concretize_operand(m, s->pc, MACH_OFF(RAX), 8 * s->size, "string instruction");
 	while (RCX_) {
 		uint64_t a = 0, b = 0;
 
@@ -115,7 +121,7 @@ enum mach_stop special_compare(struct mach *m, const struct special_insn *s)
 			memcpy(&a, &RAX_, s->size);
 		else if (!mach_load(m, s->pc, RSI_, &a, s->size))
 			return mach_access_fault(m, false);
-		if (m->slots)
+		if (m->slots && !scan)
 			shadow_stage_concretize(m, s->pc, "string instruction");
 		if (!mach_load(m, s->pc, RDI_, &b, s->size))
 			return mach_access_fault(m, false);

@@ -85,6 +85,139 @@ __attribute__((noinline)) static uint64_t copied_wide(const uint64_t *a)
 	return c[0] + 3 * c[7] + (b[1] ^ b[6]);
 }
 
+/* A constant that the compiler does not put into a vector: the machine does not have those. */
+static inline uint64_t k(uint64_t value)
+{
+	__asm__("" : "+r"(value));
+	return value;
+}
+
+/* Lanes by address, with the index or the mask unknown in turn, and what was there before kept. */
+__attribute__((noinline)) static uint64_t gathered(const uint64_t *a)
+{
+	uint64_t table[4] = { a[0], k(11), a[1], k(33) }, out[4], before[4] = { k(1), k(2), a[1], k(4) };
+	uint64_t index[4] = { a[0] & 1, k(2), k(3), k(0) };
+	uint64_t mask[4] = { k(~0ull), k(~0ull), a[1] << 62, k(0) };
+
+	__asm__ volatile("vmovdqu (%1), %%ymm1\n\t"
+			 "vmovdqu (%2), %%ymm2\n\t"
+			 "vmovdqu (%3), %%ymm3\n\t"
+			 "vpgatherqq %%ymm3, (%4,%%ymm2,8), %%ymm1\n\t"
+			 "vmovdqu %%ymm1, (%0)\n\t"
+			 "vmovdqu %%ymm3, (%1)\n\t"
+			 : : "r"(out), "r"(before), "r"(index), "r"(mask), "r"(table)
+			 : "memory", "xmm1", "xmm2", "xmm3");
+	return out[0] + 3 * out[1] + 5 * out[2] + 7 * out[3] + before[0];
+}
+
+/* Four bytes a lane: halves of words. */
+__attribute__((noinline)) static uint64_t gathered_halves(const uint64_t *a)
+{
+	volatile uint32_t table[4], index[4], out[4];
+
+	table[0] = 7, table[1] = (uint32_t)a[0], table[2] = 9, table[3] = (uint32_t)(a[1] >> 8);
+	index[0] = 3, index[1] = 1, index[2] = 0, index[3] = 1;
+
+	__asm__ volatile("vmovdqu (%1), %%xmm2\n\t"
+			 "vpcmpeqd %%xmm3, %%xmm3, %%xmm3\n\t"
+			 "vpgatherdd %%xmm3, (%2,%%xmm2,4), %%xmm1\n\t"
+			 "vmovdqu %%xmm1, (%0)\n\t"
+			 : : "r"(out), "r"(index), "r"(table) : "memory", "xmm1", "xmm2", "xmm3");
+	return out[0] + 3ull * out[1] + 5ull * out[2] + 7ull * out[3];
+}
+
+__attribute__((noinline)) static uint64_t scattered(const uint64_t *a)
+{
+	uint64_t table[8] = { k(1), k(2), k(3), k(4), k(5), k(6), k(7), k(8) };
+	uint64_t index[8] = { k(7), a[0] & 3, k(5), k(4), k(3), k(2), k(1), k(0) };
+	uint64_t source[8] = { a[0], a[1], k(30), k(40), a[1], k(60), k(70), k(80) };
+
+	__asm__ volatile("vmovdqu64 (%0), %%zmm1\n\t"
+			 "vmovdqu64 (%1), %%zmm2\n\t"
+			 "movl $0x13, %%eax\n\t"
+			 "kmovw %%eax, %%k1\n\t"
+			 "vpscatterqq %%zmm1, (%2,%%zmm2,8)%{%%k1%}\n\t"
+			 : : "r"(source), "r"(index), "r"(table) : "memory", "eax", "xmm1", "xmm2");
+	return table[0] + 3 * table[1] + 5 * table[2] + 7 * table[3] + 9 * table[7];
+}
+
+__attribute__((noinline)) static uint64_t masked(const uint64_t *a)
+{
+	uint64_t from[2] = { a[0], k(5) }, to[2] = { k(1), k(2) }, mask[2] = { k(~0ull), a[1] << 61 };
+
+	__asm__ volatile("vmovdqu (%2), %%xmm3\n\t"
+			 "vmovdqu (%1), %%xmm1\n\t"
+			 "vpmaskmovq %%xmm1, %%xmm3, (%0)\n\t"
+			 "vpmaskmovq (%1), %%xmm3, %%xmm2\n\t"
+			 "vmovdqu %%xmm2, (%1)\n\t"
+			 : : "r"(to), "r"(from), "r"(mask) : "memory", "xmm1", "xmm2", "xmm3");
+	return to[0] + 3 * to[1] + 5 * from[0] + 7 * from[1] + a[1];
+}
+
+/* Registers go to memory and come back, as in the loader's lazy binding; one changes in between. */
+__attribute__((noinline)) static uint64_t saved(const uint64_t *a)
+{
+	uint8_t room[4096 + 64];
+	uint8_t *area = (uint8_t *)(((uintptr_t)room + 63) & ~(uintptr_t)63);
+	uint64_t b[4] = { a[0], 2, a[1], 4 }, c[4], n = 512;
+	uint8_t *at = area;
+
+	__asm__ volatile("rep stosq" : "+c"(n), "+D"(at) : "a"(0) : "memory");
+	__asm__ volatile("vmovdqu (%1), %%ymm1\n\t"
+			 "vmovdqu %%ymm1, %%ymm12\n\t"
+			 "movl $0xe6, %%eax\n\t"
+			 "xorl %%edx, %%edx\n\t"
+			 "xsavec64 (%2)\n\t"
+			 "vpxor %%ymm1, %%ymm1, %%ymm1\n\t"
+			 "vpxor %%ymm12, %%ymm12, %%ymm12\n\t"
+			 "vmovdqu (%1), %%ymm1\n\t"
+			 "xrstor64 (%2)\n\t"
+			 "vmovdqu %%ymm12, (%0)\n\t"
+			 "movq %%xmm1, (%1)\n\t"
+			 : : "r"(c), "r"(b), "r"(area) : "memory", "eax", "edx", "xmm1", "xmm12");
+	return c[0] + 3 * c[1] + 5 * c[2] + 7 * c[3] + 9 * b[0];
+}
+
+__attribute__((noinline)) static uint64_t saved_legacy(const uint64_t *a)
+{
+	_Alignas(16) uint8_t area[512];
+	uint64_t b[2] = { a[0], a[1] }, c[2] = { 0, 0 };
+
+	__asm__ volatile("movdqu (%1), %%xmm5\n\t"
+			 "fxsave64 (%2)\n\t"
+			 "pxor %%xmm5, %%xmm5\n\t"
+			 "fxrstor64 (%2)\n\t"
+			 "movdqu %%xmm5, (%0)\n\t"
+			 : : "r"(c), "r"(b), "r"(area) : "memory", "xmm5");
+	return c[0] + 3 * c[1];
+}
+
+/* What a string instruction leaves in rax and the flags is its own. */
+__attribute__((noinline)) static uint64_t strings(const uint64_t *a)
+{
+	uint64_t b[3] = { a[1], 6, a[0] }, rax = a[0] + 1, n = 3, half = a[1];
+	const uint64_t *from = b;
+	const uint32_t *from32 = (const uint32_t *)b;
+
+	__asm__ volatile("rep lodsq" : "+a"(rax), "+c"(n), "+S"(from) : : "memory");
+	n = 1;
+	__asm__ volatile("rep lodsl" : "+a"(half), "+c"(n), "+S"(from32) : : "memory");
+	return rax + 3 * half + a[1];
+}
+
+__attribute__((noinline)) static uint64_t scanned(const uint64_t *a)
+{
+	uint64_t b[3] = { a[1] + 1, 6, a[0] }, n = 3, below;
+	const uint64_t *to = b;
+
+	/* Flags of something else before it. */
+	__asm__ volatile("cmpq %[other], %[value]\n\trepne scasq\n\tsetb %b[below]\n\t"
+			 "movzbl %b[below], %k[below]"
+			 : "+c"(n), "+D"(to), [below] "=&r"(below)
+			 : "a"(a[1]), [value] "r"(a[0]), [other] "r"(a[1]) : "memory", "cc");
+	return 5 * n + 7 * below + a[0];
+}
+
 /* Known bytes over unknown ones, in the middle of a word and across two. */
 __attribute__((noinline)) static uint64_t overwritten(const uint64_t *a)
 {
@@ -239,6 +372,17 @@ int main(void)
 			one("copied in 512 bits", copied_wide, args[i]);
 		else if (!i)
 			printf("skip copied in 512 bits: this processor has no AVX-512\n");
+		if (__builtin_cpu_supports("avx2")) {
+			one("gathered", gathered, args[i]);
+			one("gathered in halves", gathered_halves, args[i]);
+			one("masked", masked, args[i]);
+			one("saved", saved, args[i]);
+		}
+		if (__builtin_cpu_supports("avx512f"))
+			one("scattered", scattered, args[i]);
+		one("saved as of old", saved_legacy, args[i]);
+		one("strings", strings, args[i]);
+		one("scanned", scanned, args[i]);
 		one("overwritten", overwritten, args[i]);
 		one("branches", branches, args[i]);
 	}
