@@ -58,12 +58,6 @@ static uint64_t reg(const struct mach_run *r, unsigned x86)
 	return *(uint64_t *)mach_at(r->m, gpr_offset(x86));
 }
 
-static void set_reg(struct mach_run *r, unsigned x86, uint64_t value)
-{
-	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
-	shadow_forget(r->m, gpr_offset(x86), 8);
-}
-
 static void tell_kernel_access(struct mach_run *r, struct run_thread *t, unsigned flags,
 			       uint64_t address, const uint8_t *bytes, size_t n)
 {
@@ -296,59 +290,7 @@ static enum action child_starts(struct mach_run *r, const struct trc_leave *l)
 	return ACT_RUN;
 }
 
-/* ---- signal frames ---- */
-
-/* Offsets in the kernel's struct ucontext; registers in its order. */
-#define UC_REGS 40
-#define UC_RIP 16
-#define UC_EFLAGS 17
-#define UC_FPSTATE 23
-
-static const uint8_t uc_order[16] = { 8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4 };
-
-/* Of a signal frame; how much there is stands in what the legacy part leaves unused. */
-static void load_fpstate(struct mach_run *r, uint64_t at)
-{
-	uint8_t x[XSTATE_MAX];
-	uint32_t sw[5];
-	uint64_t present = X_BIT(X_X87) | X_BIT(X_SSE);
-	size_t len = XSTATE_LEGACY;
-	struct mach_frame *f = r->m->frame;
-
-	memset(x, 0, sizeof x);
-	if (!at || !mem_peek(r->m->mem, at, x, len))
-		return;
-	memcpy(sw, x + 464, sizeof sw);
-	if (sw[0] == 0x46505853u && sw[4] >= XSTATE_BASIC && sw[4] <= sizeof x &&
-	    mem_peek(r->m->mem, at, x, sw[4])) {
-		memcpy(&present, x + XSTATE_LEGACY, 8);
-		len = sw[4];
-	}
-	xstate_load(&r->m->xlayout,
-		    &(struct mach_regs_at){ mach_at(r->m, MACH_OFF(YMM0)), &f->wide, f->fx }, x, len,
-		    present);
-	if (xstate_is_wide(&f->wide))
-		mach_go_wide(r->m);
-	shadow_forget_vectors(r->m);
-}
-
-static enum action return_from_handler(struct mach_run *r, struct run_thread *t)
-{
-	uint64_t uc[UC_REGS / 8 + UC_FPSTATE + 1], *regs = uc + UC_REGS / 8, user = 0xdd5;
-	VexGuestAMD64State *g = &r->m->frame->g;
-
-	if (!mem_peek(r->m->mem, reg(r, 4), uc, sizeof uc))
-		return run_mismatch(r, g->guest_RIP, "a return from a handler without its frame");
-	for (unsigned i = 0; i < 16; i++)
-		set_reg(r, uc_order[i], regs[i]);
-	mach_set_rflags(g, (regs[UC_EFLAGS] & user) | (mach_rflags(g) & ~user));
-	shadow_forget(r->m, MACH_OFF(CC_OP), 32);
-	g->guest_RIP = regs[UC_RIP];
-	load_fpstate(r, regs[UC_FPSTATE]);
-	path_goto(&t->s.cursor, regs[UC_RIP]);
-	t->s.call_pc = 0;
-	return ACT_RUN;
-}
+/* ---- signals ---- */
 
 static enum action perform_signal(struct mach_run *r, struct run_thread *t)
 {
@@ -356,8 +298,10 @@ static enum action perform_signal(struct mach_run *r, struct run_thread *t)
 	VexGuestAMD64State *g = &r->m->frame->g;
 
 	kernel_wrote(r, t, s->frame, s->bytes, s->frame_len);
+	if (r->m->slots)
+		run_frame_shadow(r, s);
 	for (unsigned i = 0; i < 16; i++)
-		set_reg(r, i, s->regs[i]);
+		run_set_reg(r, i, s->regs[i]);
 	mach_set_rflags(g, s->regs[TRC_RFLAGS]);
 	shadow_forget(r->m, MACH_OFF(CC_OP), 32);
 	g->guest_RIP = s->regs[TRC_RIP];
@@ -465,7 +409,7 @@ static enum action perform_enter(struct mach_run *r, struct run_thread *t)
 	    (!run_head(t) || run_head(t)->type != TRC_LEAVE)) {
 		t->s.life = LIFE_RUNNING;
 		t->s.call = NULL;
-		return return_from_handler(r, t);
+		return run_return_from_handler(r, t);
 	}
 	return ACT_RUN;
 }
@@ -482,7 +426,7 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 	t->s.life = LIFE_RUNNING;
 	t->s.call = NULL;
 	if (e->rec.flags == SYS_rt_sigreturn)
-		return return_from_handler(r, t);
+		return run_return_from_handler(r, t);
 	if (l->result == NOT_STARTED) {
 		path_goto(&t->s.cursor, e->pc);
 		return ACT_RUN; /* rip is still at the instruction */
@@ -490,9 +434,9 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 	if (l->result >= 0 || l->result < -4095)
 		apply_call(r, e, l);
 	apply_effects(r, t, l, e->args[5]);
-	set_reg(r, 0, (uint64_t)l->result);
-	set_reg(r, 1, e->pc + 2);
-	set_reg(r, 11, mach_rflags(g) | 0x202);
+	run_set_reg(r, 0, (uint64_t)l->result);
+	run_set_reg(r, 1, e->pc + 2);
+	run_set_reg(r, 11, mach_rflags(g) | 0x202);
 	g->guest_RIP = e->pc + 2;
 	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
 		r->hooks->syscall(r->hooks->arg, t->index, e, l);

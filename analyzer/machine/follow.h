@@ -268,6 +268,7 @@ void run_born(struct mach_run *r, struct run_thread *t); /* registers of its fir
 void run_switch(struct mach_run *r, uint32_t thread);
 /* Leaves the frame: all registers are in the threads. */
 void run_settle(struct mach_run *r);
+void run_set_reg(struct mach_run *r, unsigned x86, uint64_t value); /* of the current thread */
 /* Runs until something stops it; returns and stores the thread's action. limit: UINT64_MAX none. */
 enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t limit, bool granted);
 bool run_progress(struct mach_run *r); /* tells how far it is; true: stop */
@@ -335,6 +336,9 @@ void run_onward_forget(struct mach_run *r);
 
 /* calls.c: what ordered points do */
 enum action run_perform(struct mach_run *r, struct run_thread *t);
+/* frames.c */
+void run_frame_shadow(struct mach_run *r, const struct trc_signal *s);
+enum action run_return_from_handler(struct mach_run *r, struct run_thread *t);
 void run_note(struct mach_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void run_undetermined(struct mach_run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -17,6 +17,9 @@ special_fn special_movs, special_stos, special_lods, special_compare;
 /* special_state.c: mxcsr, the extended state, segment bases */
 special_fn special_ldmxcsr, special_stmxcsr, special_fxsave, special_fxrstor;
 special_fn special_xsave, special_xrstor, special_vzero, special_segment_base;
+/* The vector registers' expressions to a signal frame and back; their values are there. */
+void special_frame_save(struct mach *m, uint64_t at);
+void special_frame_load(struct mach *m, uint64_t at, uint64_t present);
 /* special_lanes.c: gathers and masked moves */
 special_fn special_gather, special_scatter, special_mask_move;
 

@@ -312,6 +312,42 @@ enum mach_stop special_xrstor(struct mach *m, const struct special_insn *s)
 	return set_mxcsr(m, mxcsr);
 }
 
+static uint32_t frame_offset(const struct mach *m, enum xstate_part part)
+{
+	return part == X_SSE ? 160 : m->xlayout.offset[part];
+}
+
+static unsigned frame_size(enum xstate_part part)
+{
+	return part == X_SSE ? 256 : xstate_size(part);
+}
+
+void special_frame_save(struct mach *m, uint64_t at)
+{
+	for (unsigned i = X_SSE; i < X_PARTS; i++)
+		for (unsigned b = 0; frame_offset(m, i) && b < frame_size(i); b += 8)
+			if (part_register(i, b))
+				shadow_set_memory(m, at + frame_offset(m, i) + b, 8,
+						  shadow_expr(m, part_register(i, b), 64), NULL);
+}
+
+void special_frame_load(struct mach *m, uint64_t at, uint64_t present)
+{
+	shadow_forget_vectors(m);
+	for (unsigned i = X_SSE; i < X_PARTS; i++)
+		for (unsigned b = 0; present >> i & 1 && frame_offset(m, i) && b < frame_size(i); b += 8) {
+			uint32_t reg = part_register(i, b);
+			uint64_t value;
+
+			if (!reg)
+				continue;
+			memcpy(&value, mach_at(m, reg), 8);
+			shadow_set_register(m, reg, 8,
+					    shadow_memory(m, at + frame_offset(m, i) + b, 8, value),
+					    value);
+		}
+}
+
 enum mach_stop special_vzero(struct mach *m, const struct special_insn *s)
 {
 	for (unsigned i = 0; i < 16; i++) {

@@ -1,6 +1,8 @@
 /* What a thread of the run is apart from its path: registers, records, its clock; and words about it. */
 #include "analyzer/machine/follow.h"
 
+#include "analyzer/machine/code.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -67,6 +69,12 @@ void run_switch(struct mach_run *r, uint32_t thread)
 		shadow_cpu_load(r->m->shadow, t->shadow);
 	}
 	r->current = thread;
+}
+
+void run_set_reg(struct mach_run *r, unsigned x86, uint64_t value)
+{
+	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
+	shadow_forget(r->m, gpr_offset(x86), 8);
 }
 
 /* ---- records ---- */

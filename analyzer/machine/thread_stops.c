@@ -10,12 +10,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-static void set_reg(struct mach_run *r, unsigned x86, uint64_t value)
-{
-	*(uint64_t *)mach_at(r->m, gpr_offset(x86)) = value;
-	shadow_forget(r->m, gpr_offset(x86), 8);
-}
-
 enum action run_nondet(struct mach_run *r, struct run_thread *t)
 {
 	uint64_t pc = r->m->frame->g.guest_RIP;
@@ -37,14 +31,14 @@ enum action run_nondet(struct mach_run *r, struct run_thread *t)
 	t->s.rec++;
 	r->res.nondet++;
 	if (n->reg < 16) {
-		set_reg(r, n->reg, n->dest);
+		run_set_reg(r, n->reg, n->dest);
 		if (n->rec.flags != TRC_RDPID)
 			mach_set_rflags(&r->m->frame->g, n->rflags);
 	} else {
-		set_reg(r, 0, n->rax);
-		set_reg(r, 3, n->rbx);
-		set_reg(r, 1, n->rcx);
-		set_reg(r, 2, n->rdx);
+		run_set_reg(r, 0, n->rax);
+		run_set_reg(r, 3, n->rbx);
+		run_set_reg(r, 1, n->rcx);
+		run_set_reg(r, 2, n->rdx);
 	}
 	r->m->insns++;
 	if (r->free) {
@@ -98,7 +92,7 @@ static enum action at_event(struct mach_run *r, struct run_thread *t)
 			run_clock(t, r->m->insns, s->tsc);
 		t->s.rec++;
 	}
-	set_reg(r, 0, g->guest_RCX);
+	run_set_reg(r, 0, g->guest_RCX);
 	g->guest_RIP = r->m->event_end;
 	r->m->insns++;
 	return ACT_RUN;
