@@ -309,8 +309,12 @@ static void load_layout(struct mach_run *r)
 {
 	const char *text = trc_identity(r->t, "xsave");
 
-	if (!text || !xstate_parse(&r->m->xlayout, text))
-		xstate_plain(&r->m->xlayout);
+	if (text && xstate_parse(&r->m->xlayout, text))
+		return;
+	if (text)
+		run_note(r, "how the recording processor saves vector registers is not told in a way that "
+			 "is understood: they are taken to be those of AVX");
+	xstate_plain(&r->m->xlayout);
 }
 
 /* A thread's vector registers, as the recorder found them. */

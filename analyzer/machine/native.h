@@ -28,5 +28,6 @@ bool native_emit(struct mach *m, const struct insn *in, const struct touched *t,
 bool host_can(const ZydisDecodedInstruction *i);
 bool host_has_avx(void);
 bool host_has_avx512(void);
+extern bool host_plays_old; /* for tests: as if the processor had SSE2 and nothing newer */
 
 #endif

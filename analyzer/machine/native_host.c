@@ -63,11 +63,13 @@ static const struct {
 	{ "AVX512_VPOPCNTDQ", { 7, 0, R_ECX, 14 } },
 };
 
+bool host_plays_old;
+
 static bool host_bit(struct cpuid_bit at)
 {
 	unsigned r[4];
 
-	if (!__get_cpuid_count(at.leaf, at.subleaf, &r[0], &r[1], &r[2], &r[3]))
+	if (host_plays_old || !__get_cpuid_count(at.leaf, at.subleaf, &r[0], &r[1], &r[2], &r[3]))
 		return false;
 	return r[at.reg] >> at.bit & 1;
 }
@@ -88,6 +90,8 @@ bool host_has_avx512(void)
 	static int known = -1;
 	struct mach_xlayout l;
 
+	if (host_plays_old)
+		return false;
 	if (known >= 0)
 		return known;
 	xstate_host(&l);

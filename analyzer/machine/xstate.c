@@ -2,7 +2,7 @@
 #include "analyzer/machine/engine.h"
 
 #include <cpuid.h>
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,28 +36,36 @@ void xstate_host(struct mach_xlayout *l)
 			l->offset[i] = b;
 }
 
-bool xstate_parse(struct mach_xlayout *l, const char *text)
+/* A number in digits alone; one that is too large is the largest. */
+static bool number(const char **at, int base, uint64_t *n)
 {
 	char *end;
 
-	memset(l, 0, sizeof *l);
-	l->xcr0 = strtoull(text, &end, 16);
-	if (end == text || (l->xcr0 & 3) != 3)
+	if (!isxdigit((unsigned char)**at))
 		return false;
-	while (*end == ' ') {
-		unsigned part, offset;
-		int used;
+	*n = strtoull(*at, &end, base);
+	*at = end;
+	return true;
+}
 
-		if (sscanf(end, " %u:%u%n", &part, &offset, &used) != 2)
+bool xstate_parse(struct mach_xlayout *l, const char *text)
+{
+	memset(l, 0, sizeof *l);
+	if (!number(&text, 16, &l->xcr0) || (l->xcr0 & 3) != 3)
+		return false;
+	while (*text == ' ') {
+		uint64_t part, offset;
+
+		text++;
+		if (!number(&text, 10, &part) || *text++ != ':' || !number(&text, 10, &offset))
 			return false;
 		if (part < X_PARTS && sizes[part]) {
 			if (offset < XSTATE_BASIC || offset > XSTATE_MAX - sizes[part])
 				return false;
-			l->offset[part] = offset;
+			l->offset[part] = (uint32_t)offset;
 		}
-		end += used;
 	}
-	return !*end;
+	return !*text;
 }
 
 uint32_t xstate_offset(const struct mach_xlayout *l, enum xstate_part part, uint64_t compact)
