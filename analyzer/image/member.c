@@ -164,28 +164,70 @@ static void into_member(struct walk *w, struct member *m, uint64_t off, uint64_t
 		follow(w, &m->type, off, size, depth + 1);
 }
 
-/* Several members at once, as by memcpy or a widened load: ".{head,tail}". */
-static void several(struct walk *w, Dwarf_Die *type, uint64_t off, uint64_t size)
+/* A class may put its first members where its base class ends in padding: they are not the base's. */
+static void clip_base(struct walk *w, Dwarf_Die *type, struct member *base)
 {
 	Dwarf_Die die;
 	struct member m;
-	const char *sep = ".{";
-	int n = 0;
 
 	if (dwarf_child(type, &die))
 		return;
 	do {
-		if (!read_member(&die, &m) || !overlaps(&m, off, size) || !m.name)
+		if (w->budget-- <= 0)
+			return;
+		if (dwarf_tag(&die) == DW_TAG_member && read_member(&die, &m) && m.lo > base->lo &&
+		    m.lo < base->hi)
+			base->hi = m.lo;
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+/* A member of the type at `die`; false: none, or not touched. */
+static bool touched_member(struct walk *w, Dwarf_Die *type, Dwarf_Die *die, uint64_t off,
+			   uint64_t size, struct member *m)
+{
+	if (!read_member(die, m) || !overlaps(m, off, size))
+		return false;
+	if (dwarf_tag(die) != DW_TAG_inheritance || m->hi - m->lo == 1)
+		return true;
+	clip_base(w, type, m);
+	return overlaps(m, off, size);
+}
+
+/* Names of the members that are touched, those of base classes among them; how many. */
+static int list_members(struct walk *w, Dwarf_Die *type, uint64_t off, uint64_t size, int n, int depth)
+{
+	Dwarf_Die die, base;
+	struct member m;
+
+	if (depth > IMG_MAX_DEPTH || dwarf_child(type, &die))
+		return n;
+	do {
+		if (w->budget-- <= 0 || n > 4)
+			return n;
+		if (!touched_member(w, type, &die, off, size, &m))
 			continue;
+		if (!m.name) {
+			uint64_t from = off > m.lo ? off - m.lo : 0, to = off + size < m.hi ? off + size : m.hi;
+
+			if (img_type_strip(&m.type, &base) && to - m.lo > from)
+				n = list_members(w, &base, from, to - m.lo - from, n, depth + 1);
+			continue;
+		}
 		if (++n > 4) {
 			say(w, ",...");
-			break;
+			return n;
 		}
-		say(w, sep);
+		say(w, n == 1 ? ".{" : ",");
 		say(w, m.name);
-		sep = ",";
 	} while (dwarf_siblingof(&die, &die) == 0);
-	say(w, n ? "}" : "");
+	return n;
+}
+
+/* Several members at once, as by memcpy or a widened load: ".{head,tail}". */
+static void several(struct walk *w, Dwarf_Die *type, uint64_t off, uint64_t size)
+{
+	if (list_members(w, type, off, size, 0, 0))
+		say(w, "}");
 	w->base += off;
 	finish(w, NULL, 0, size);
 }
@@ -204,7 +246,7 @@ static void into_struct(struct walk *w, Dwarf_Die *type, const struct img_type *
 	do {
 		if (w->budget-- <= 0)
 			return;
-		if (!read_member(&die, &m) || !overlaps(&m, off, size))
+		if (!touched_member(w, type, &die, off, size, &m))
 			continue;
 		/* An empty base class shares its byte with the first member. */
 		if (hits && !m.name && dwarf_tag(&die) == DW_TAG_inheritance && m.hi - m.lo == 1)

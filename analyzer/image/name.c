@@ -96,18 +96,57 @@ static bool name_tls(struct img_set *set, uint64_t addr, size_t size, uint64_t f
 	return true;
 }
 
-/* "@list.c:12": where the program asked for the object; nothing when lines are unknown. */
-static void say_allocated(struct img_set *set, const struct img_heap *h, struct strbuf *text)
+/* The libraries through which a program asks for memory are not who wanted it. */
+static bool is_middleman(const struct img_module *m)
+{
+	static const char *const names[] = { "libc.so", "libstdc++.so", "libc++.so", "libc++abi.so",
+					     "libcsched.so" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (!strncmp(img_module_name(m), names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* "@list.c:12": where the program asked for the object; false when lines are unknown. */
+static bool say_allocated(struct img_set *set, const struct img_heap *h, struct strbuf *text)
+{
+	struct img_frame f[16]; /* templates are inlined into each other */
+
+	for (size_t i = 0; i < h->n_alloc_pcs; i++) {
+		size_t n = img_frames(set, h->alloc_pcs[i], f, sizeof f / sizeof *f);
+
+		for (size_t k = 0; k < n; k++) {
+			if (!f[k].file || !f[k].line || !strncmp(f[k].file, "/usr/include/", 13))
+				continue;
+			const char *slash = strrchr(f[k].file, '/');
+
+			strbuf_fmt(text, "@%s:%u", slash ? slash + 1 : f[k].file, f[k].line);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "@make+0x1c", behind the offset in the object. */
+static void say_function(struct img_set *set, const struct img_heap *h, struct strbuf *text)
 {
 	for (size_t i = 0; i < h->n_alloc_pcs; i++) {
-		struct img_frame f;
+		const struct img_module *m = img_module_at(set, h->alloc_pcs[i]);
 
-		if (!img_frames(set, h->alloc_pcs[i], &f, 1) || !f.file || !f.line ||
-		    !strncmp(f.file, "/usr/include/", 13))
+		if (!m || is_middleman(m))
 			continue;
-		const char *slash = strrchr(f.file, '/');
+		struct img_frame f;
+		uint64_t offset;
+		char *place = img_symbol_text(set, h->alloc_pcs[i]);
 
-		strbuf_fmt(text, "@%s:%u", slash ? slash + 1 : f.file, f.line);
+		/* Templates have long names; a frame's is folded. */
+		if (img_frames(set, h->alloc_pcs[i], &f, 1) && f.function &&
+		    img_symbol(set, h->alloc_pcs[i], &offset))
+			strbuf_fmt(text, "@%s+0x%llx", f.function, (unsigned long long)offset);
+		else
+			strbuf_fmt(text, "@%s", place);
+		free(place);
 		return;
 	}
 }
@@ -121,10 +160,13 @@ static void name_heap(struct img_set *set, uint64_t addr, size_t size, const str
 
 	*out = (struct img_name){ .place = IMG_HEAP, .start = addr };
 	strbuf_fmt(&text, "heap#%u", h->id);
-	say_allocated(set, h, &text);
+	bool line = say_allocated(set, h, &text);
+
 	if (!t || !t->size || t->size > h->size) {
 		if (off)
 			strbuf_fmt(&text, "+0x%llx", (unsigned long long)off);
+		if (!line)
+			say_function(set, h, &text);
 	} else {
 		struct img_path path = { .m = img_type_module(t), .text = &text };
 		bool many = h->size >= 2 * t->size;

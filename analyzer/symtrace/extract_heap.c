@@ -24,8 +24,12 @@ static const struct allocator {
 	{ "memalign", SIZE_SECOND },
 	{ "strdup", SIZE_STRING },
 	{ "__strdup", SIZE_STRING },
-	{ "operator new(unsigned long)", SIZE_FIRST },
-	{ "operator new[](unsigned long)", SIZE_FIRST },
+	{ "_Znwm", SIZE_FIRST }, /* operator new(unsigned long); PLT entries have linkage names */
+	{ "_Znam", SIZE_FIRST }, /* operator new[] */
+	{ "_ZnwmSt11align_val_t", SIZE_FIRST },
+	{ "_ZnamSt11align_val_t", SIZE_FIRST },
+	{ "_ZnwmRKSt9nothrow_t", SIZE_FIRST },
+	{ "_ZnamRKSt9nothrow_t", SIZE_FIRST },
 };
 
 static const struct allocator *allocator_named(const char *name)
@@ -70,7 +74,11 @@ static void call(struct ext *x, struct ext_thread *th, uint32_t thread, enum siz
 	if (!mach_regs(x->run, thread, regs, NULL) ||
 	    !mach_read(x->run, regs[TRC_RSP], &site, sizeof site))
 		return;
+	/* An allocator that asks another one, as operator new does: the first was the program's. */
+	if (th->alloc_site && regs[TRC_RSP] < th->alloc_sp)
+		return;
 	th->alloc_site = site;
+	th->alloc_sp = regs[TRC_RSP];
 	th->alloc_size = size_asked(x, rule, regs);
 }
 

@@ -55,7 +55,8 @@ struct ext_thread {
 	const struct trc_sync *pending; /* TRC_AT_BLOCK without its TRC_AT_DONE */
 	struct ext_freed freeing; /* free() under way, and where it returns to (0: none) */
 	uint64_t free_site;
-	uint64_t alloc_site, alloc_size; /* allocation under way: return address (0: none), size */
+	/* allocation under way: return address (0: none), size, stack pointer at the call */
+	uint64_t alloc_site, alloc_size, alloc_sp;
 	/* A release is recorded before the real call and has happened when that returns:
 	 * its point moves to the return (0: no release is under way). */
 	uint64_t release_site;
@@ -85,13 +86,15 @@ enum ext_quality {
 	EXT_NAME_ADDRESS,
 	EXT_NAME_BORROWED, /* that of a variable inside a library */
 	EXT_NAME_TARGET,   /* "*p" for some p that happened to be there */
-	EXT_NAME_MEMBER,   /* "this->x": whose? */
+	EXT_NAME_MEMBER,   /* "this->x": whose? "heap#3": who has it? */
 	EXT_NAME_GOOD,
 };
 
 struct ext_named {
 	uint8_t tries;   /* times a better name was looked for */
 	uint8_t quality; /* enum ext_quality */
+	bool foreign;    /* named, or tried to be, by an access of another thread than the first */
+	uint32_t by;     /* the thread of the first access */
 };
 
 struct ext_location {

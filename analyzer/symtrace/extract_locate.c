@@ -67,8 +67,9 @@ struct ext_location *ext_location_at(struct ext *x, uint64_t address)
 
 #define MAX_RENAMED 8        /* attempts to find a better name for a location */
 #define MAX_STACK (8u << 20) /* bytes; the usual limit */
+#define MAX_TLS (1u << 16)   /* bytes: thread-local variables lie right below what fs points to */
 
-/* Registers of the thread on whose stack the address lies, as far as can be told. */
+/* Registers of the thread whose stack or variables these are, as far as can be told. */
 static bool stack_owner(struct ext *x, uint64_t address, struct img_regs *out)
 {
 	uint64_t nearest = MAX_STACK;
@@ -78,6 +79,11 @@ static bool stack_owner(struct ext *x, uint64_t address, struct img_regs *out)
 		if (!mach_img_regs(x->run, i, &regs))
 			continue;
 		uint64_t above = address - regs.r[IMG_RSP];
+
+		if (regs.fs_base - address < MAX_TLS) {
+			*out = regs;
+			return true;
+		}
 
 		if (above < nearest) {
 			nearest = above;
@@ -111,7 +117,9 @@ static enum ext_quality quality_of(const struct img_name *n)
 	/* What begins like that is the implementation's: a local of a macro, as in stdatomic.h. */
 	if (n->borrowed || !strncmp(n->text, "__", 2))
 		return EXT_NAME_BORROWED;
-	return strncmp(n->text, "this->", 6) ? EXT_NAME_GOOD : EXT_NAME_MEMBER;
+	/* Who points to an object says more than where it was allocated. */
+	return strncmp(n->text, "this->", 6) && strncmp(n->text, "heap#", 5) ? EXT_NAME_GOOD :
+									       EXT_NAME_MEMBER;
 }
 
 char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
@@ -175,21 +183,72 @@ static char *cancellation(struct ext *x, struct ext_location *l)
 	return xasprintf("cancellation of %s", x->trace->threads[target].id);
 }
 
+/*
+ * On a stack a location may be wider than the variable: before that lived there, something else did.
+ * When the whole has no name, what is accessed of it may have one.
+ */
+static void name_part(struct ext *x, struct ext_location *l, const struct mach_access *a,
+		      struct ext_naming *n)
+{
+	uint64_t from = a->address > l->start ? a->address : l->start;
+	uint64_t end = l->start + l->size;
+
+	if (a->address + a->size < end)
+		end = a->address + a->size;
+	if (l->named.quality == EXT_NAME_ADDRESS && from < end && end - from < l->size)
+		ext_name_better(x, a->thread, from, (unsigned)(end - from), n);
+}
+
+/*
+ * What a stack held before is not what is shared there: when the first other thread comes, the variable
+ * it comes for lives.
+ */
+static void name_foreign(struct ext *x, struct ext_location *l, const struct mach_access *a,
+			 struct ext_naming *n)
+{
+	struct ext_named first = l->named;
+	struct img_regs owner;
+	struct img_heap heap;
+	char *name = *n->name, *type = *n->type;
+
+	l->named.foreign = true;
+	if (ext_heap_find(x, l->start, &heap) || !stack_owner(x, l->start, &owner))
+		return;
+	*n->name = ext_name(x, a->thread, l->start, l->size, n->type, &l->named);
+	l->named.tries = 0;
+	name_part(x, l, a, n);
+	if (l->named.quality == EXT_NAME_GOOD || l->named.quality > first.quality) {
+		free(name);
+		free(type);
+		return;
+	}
+	free(*n->name);
+	free(*n->type);
+	*n->name = name;
+	*n->type = type;
+	l->named.quality = first.quality;
+}
+
 uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
 			  uint64_t before)
 {
 	if (l->var != SYM_NONE) {
 		struct sym_var *v = &x->trace->vars[l->var];
+		struct ext_naming n = { &v->name, &v->type, &l->named };
 
-		ext_name_better(x, a->thread, l->start, l->size,
-				&(struct ext_naming){ &v->name, &v->type, &l->named });
+		if (!l->named.foreign && a->thread != l->named.by)
+			name_foreign(x, l, a, &n);
+		ext_name_better(x, a->thread, l->start, l->size, &n);
+		name_part(x, l, a, &n);
 		return l->var;
 	}
 	struct sym_var v = { .address = l->start, .width = (uint8_t)(l->size * 8), .has_init = true };
 
+	l->named.by = a->thread;
 	v.name = cancellation(x, l);
 	if (!v.name)
 		v.name = ext_name(x, a->thread, l->start, l->size, &v.type, &l->named);
+	name_part(x, l, a, &(struct ext_naming){ &v.name, &v.type, &l->named });
 	v.init = expr_const(x->trace->pool, v.width, before);
 	l->var = sym_add_var(x->trace, &v);
 	free(v.name);
