@@ -164,7 +164,7 @@ static void into_member(struct walk *w, struct member *m, uint64_t off, uint64_t
 		follow(w, &m->type, off, size, depth + 1);
 }
 
-/* A class may put its first members where its base class ends in padding: they are not the base's. */
+/* A class may put its first members into the padding its base class ends in: they are its own. */
 static void clip_base(struct walk *w, Dwarf_Die *type, struct member *base)
 {
 	Dwarf_Die die;
@@ -194,7 +194,8 @@ static bool touched_member(struct walk *w, Dwarf_Die *type, Dwarf_Die *die, uint
 }
 
 /* Names of the members that are touched, those of base classes among them; how many. */
-static int list_members(struct walk *w, Dwarf_Die *type, uint64_t off, uint64_t size, int n, int depth)
+static int list_members(struct walk *w, Dwarf_Die *type, uint64_t off, uint64_t size, int n,
+			int depth)
 {
 	Dwarf_Die die, base;
 	struct member m;

@@ -184,8 +184,8 @@ static char *cancellation(struct ext *x, struct ext_location *l)
 }
 
 /*
- * On a stack a location may be wider than the variable: before that lived there, something else did.
- * When the whole has no name, what is accessed of it may have one.
+ * On a stack a location may be wider than the variable: before that lived there, something else
+ * did. When the whole has no name, what is accessed of it may have one.
  */
 static void name_part(struct ext *x, struct ext_location *l, const struct mach_access *a,
 		      struct ext_naming *n)
@@ -200,8 +200,8 @@ static void name_part(struct ext *x, struct ext_location *l, const struct mach_a
 }
 
 /*
- * What a stack held before is not what is shared there: when the first other thread comes, the variable
- * it comes for lives.
+ * What a stack held before is not what is shared there: when the first other thread comes, the
+ * variable it comes for lives.
  */
 static void name_foreign(struct ext *x, struct ext_location *l, const struct mach_access *a,
 			 struct ext_naming *n)
