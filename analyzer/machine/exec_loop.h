@@ -34,6 +34,12 @@
 #define HERE
 #endif
 
+#define DIVISION_FAULT                                                \
+	do {                                                          \
+		SHADOW(shadow_bad_division(m, op, PC));               \
+		STOP_AT(division_fault(m, b->insn_pc[op->insn]));     \
+	} while (0)
+
 #define BODY_BIN(name, ab, bb, rb, value)                                              \
 	op_##name : {                                                                  \
 		const uint##ab##_t A = AT##ab(op->a);                                  \
@@ -202,7 +208,7 @@ op_DIVU128: {
 	uint64_t d = AT64(op->b);
 
 	if (d == 0 || n / d > UINT64_MAX)
-		STOP_AT(division_fault(m, b->insn_pc[op->insn]));
+		DIVISION_FAULT;
 	SHADOW(shadow_wide(m, op, PC));
 	AT128(op->d) = (unsigned __int128)(uint64_t)(n % d) << 64 | (uint64_t)(n / d);
 }
@@ -215,7 +221,7 @@ op_DIVS128: {
 	if (!bad)
 		q = n / d;
 	if (bad || q != (int64_t)q)
-		STOP_AT(division_fault(m, b->insn_pc[op->insn]));
+		DIVISION_FAULT;
 	SHADOW(shadow_wide(m, op, PC));
 	AT128(op->d) = (unsigned __int128)(uint64_t)(n % d) << 64 | (uint64_t)q;
 }
@@ -225,11 +231,11 @@ op_DIVU64: {
 	uint32_t d = AT32(op->b);
 
 	if (d == 0)
-		STOP_AT(division_fault(m, b->insn_pc[op->insn]));
+		DIVISION_FAULT;
 	/* Whether the quotient fits depends on the instruction's size: for 32
 	 * bits it must fit 32, narrower ones are checked by their own result. */
 	if (n / d > UINT32_MAX)
-		STOP_AT(division_fault(m, b->insn_pc[op->insn]));
+		DIVISION_FAULT;
 	SHADOW(shadow_wide(m, op, PC));
 	AT64(op->d) = (uint64_t)(uint32_t)(n % d) << 32 | (uint32_t)(n / d);
 }
@@ -242,7 +248,7 @@ op_DIVS64: {
 	if (!bad)
 		q = n / d;
 	if (bad || q != (int32_t)q)
-		STOP_AT(division_fault(m, b->insn_pc[op->insn]));
+		DIVISION_FAULT;
 	SHADOW(shadow_wide(m, op, PC));
 	AT64(op->d) = (uint64_t)(uint32_t)(n % d) << 32 | (uint32_t)q;
 }

@@ -201,6 +201,20 @@ static void divisor_not_zero(struct mach *m, uint64_t pc, expr_id d, unsigned bi
 		s->hooks.concretized(s->hooks.arg, m, pc, cond, "divisor");
 }
 
+/* By zero: that it is one. A quotient that is too large: that the operands are these. */
+void shadow_bad_division(struct mach *m, const struct mach_op *op, uint64_t pc)
+{
+	bool wide = op->code == OP_DIVU128 || op->code == OP_DIVS128;
+	uint64_t d = wide ? concrete(m, op->b) : (uint32_t)concrete(m, op->b);
+
+	shadow_concretize(m, pc, shadow_expr(m, op->b, wide ? 64 : 32), d, "bad divisor");
+	if (!d)
+		return;
+	shadow_concretize_operand(m, pc, op->a, 64, "bad dividend");
+	if (wide)
+		shadow_concretize_operand(m, pc, op->a + 8, 64, "bad dividend");
+}
+
 /* 128 / 64: only when the high half is the extension of the low one. */
 static void divide_wide(struct mach *m, const struct mach_op *op, uint64_t pc)
 {

@@ -26,6 +26,7 @@ static inline void shadow_unary(struct mach *m, const struct mach_op *op)
 
 void shadow_block(struct mach *m); /* a block begins */
 void shadow_wide(struct mach *m, const struct mach_op *op, uint64_t pc);
+void shadow_bad_division(struct mach *m, const struct mach_op *op, uint64_t pc); /* it faults */
 void shadow_move(struct mach *m, const struct mach_op *op);
 void shadow_put(struct mach *m, const struct mach_op *op);
 void shadow_ite(struct mach *m, const struct mach_op *op);

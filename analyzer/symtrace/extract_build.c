@@ -232,7 +232,8 @@ static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond
 		free(s);
 		return;
 	}
-	if (!strcmp(why, "address")) {
+	/* What it faults by, if it does. */
+	if (!strcmp(why, "address") || !strncmp(why, "bad di", 6)) {
 		th->address_cond = cond;
 		th->address_pc = pc;
 	}
@@ -390,7 +391,8 @@ static void remove_cond(struct sym_thread *t, size_t i)
 	t->nconds--;
 }
 
-/* A bad pointer fails by its address, everything else by the last branch towards it. */
+/* A bad pointer fails by its address, a division by its divisor, everything else by the last
+ * branch towards it. */
 static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_failure_kind kind)
 {
 	struct ext_thread *th = ext_thread(x, x->failing);
