@@ -261,6 +261,15 @@ static int status_of(const struct mach_result *res)
 	}
 }
 
+/* A position the thread never came to: addresses of a PIE are those of the run, not of the file. */
+static void tell_missed(struct trc *t, struct mach_run *r, const struct options *o,
+			const struct mach_options *m)
+{
+	fprintf(stderr, "csched replay: %s did not come to %s: it executed %" PRIu64 " instructions%s\n",
+		trc_thread_id(t, m->until_thread), o->until, mach_thread_insns(r, m->until_thread),
+		m->until_pc ? ", none of them there (csched info shows where modules were)" : "");
+}
+
 static err_t follow(struct trc *t, struct img_set *images, const struct options *o, int *status)
 {
 	struct mach_options m = { .progress = on_progress, .timeout = o->timeout };
@@ -287,6 +296,10 @@ static err_t follow(struct trc *t, struct img_set *images, const struct options 
 		else
 			print_text(&term, t, images, &res);
 		*status = status_of(&res);
+		if (o->until && res.end != MACH_END_UNTIL && !*status) {
+			tell_missed(t, r, o, &m);
+			*status = ERR_NOANSWER;
+		}
 		mach_result_free(&res);
 	}
 	mach_close(r);
