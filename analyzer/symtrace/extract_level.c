@@ -196,13 +196,6 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 	return e;
 }
 
-const char *level_stub(struct level *l, uint64_t pc)
-{
-	const struct pc_entry *e = classify(l, pc);
-
-	return e->class == PC_STUB ? e->stub : NULL;
-}
-
 const char *level_any_stub(struct level *l, uint64_t pc)
 {
 	return classify(l, pc)->stub;
@@ -235,6 +228,12 @@ static enum pc_class class_of(struct level *l, uint64_t pc)
 	if (*q >> 3 != pc || !*q)
 		*q = pc << 3 | (classify(l, pc)->class + 1u);
 	return (enum pc_class)((*q & 7) - 1);
+}
+
+/* Asked at every access, too: only of stubs the large table is. */
+const char *level_stub(struct level *l, uint64_t pc)
+{
+	return class_of(l, pc) == PC_STUB ? classify(l, pc)->stub : NULL;
 }
 
 /* From program code straight into the C library: a call without a PLT entry, or back from a callback. */
