@@ -129,6 +129,21 @@ static bool is_middle(const struct sym_trace *t, struct sched_ref r, bool behind
 	return is_half(t, r) && (event_at(t, r)->op == SYM_READ) == behind;
 }
 
+bool schedule_end_at(struct explanation *e, struct schedule *s, const char *thread, uint64_t pc, uint64_t n,
+		     struct schedule_end *out)
+{
+	struct img_module *m = pc ? img_module_at(e->images, pc) : NULL;
+
+	if (!m || schedule_is_linker(m))
+		return false;
+	*out = (struct schedule_end){ .thread = xstrdup(thread), .module = xstrdup(img_module_name(m)),
+				      .offset = pc - img_module_bias(m), .n = n };
+	if (!place_of(e->images, pc, &out->place))
+		out->place = (struct place){ 0 };
+	note_build(s, m);
+	return true;
+}
+
 bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
 		     bool source, bool held, struct schedule_end *out)
 {
@@ -146,22 +161,14 @@ bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym
 	 * it has returned, the target waits before it is made. */
 	if (is_sync(t, ev) || ev->op == SYM_FORK || ev->op == SYM_JOIN)
 		pc = place_call_before(e->images, pc + 1);
-	struct img_module *m = pc ? img_module_at(e->images, pc) : NULL;
-	if (!m || schedule_is_linker(m))
+	/* The failure is never over: whoever waits for it waits for the end. */
+	uint64_t n = ev->op == SYM_FAIL ? CTL_NEVER : ev->occurrence;
+	if (!schedule_end_at(e, s, t->threads[r.thread].id, pc, n, out))
 		return false;
-	*out = (struct schedule_end){
-		.thread = xstrdup(t->threads[r.thread].id), .module = xstrdup(img_module_name(m)),
-		.offset = pc - img_module_bias(m),
-		/* The failure is never over: whoever waits for it waits for the end. */
-		.n = ev->op == SYM_FAIL ? CTL_NEVER : ev->occurrence,
-		.again = again,
-		.inside = source && is_sign_inside(t, r),
-		.middle = is_middle(t, r, source || held),
-		.after = !again && (held || (source && !is_sign_inside(t, r))),
-	};
-	if (!place_of(e->images, pc, &out->place))
-		out->place = (struct place){ 0 };
-	note_build(s, m);
+	out->again = again;
+	out->inside = source && is_sign_inside(t, r);
+	out->middle = is_middle(t, r, source || held);
+	out->after = !again && (held || (source && !is_sign_inside(t, r)));
 	return true;
 }
 

@@ -8,6 +8,9 @@
 /* source: what others wait for. held: the thread waits behind it. False: it cannot be told. */
 bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
 		     bool source, bool held, struct schedule_end *out);
+/* Before the n-th execution of this instruction by a thread, be it no event. False: likewise. */
+bool schedule_end_at(struct explanation *e, struct schedule *s, const char *thread, uint64_t pc, uint64_t n,
+		     struct schedule_end *out);
 void schedule_end_free(struct schedule_end *end);
 
 /*

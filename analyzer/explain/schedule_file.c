@@ -350,6 +350,61 @@ static void add_edges(struct explanation *e, struct schedule *s, const struct sc
 	add_all(e, s, e->extracted->trace, &edges);
 }
 
+#define SYSCALL_LEN 2
+
+static void push_edge(struct schedule *s, bool source_told, struct schedule_end source, bool target_told,
+		      struct schedule_end target)
+{
+	struct schedule_edge edge = { .id = (uint32_t)s->edges.n, .source = source, .target = target };
+
+	if (source_told && target_told && s->edges.n < CTL_MAX_EDGES) {
+		vec_push(&s->edges, edge);
+		return;
+	}
+	if (source_told)
+		schedule_end_free(&source);
+	if (target_told)
+		schedule_end_free(&target);
+}
+
+/*
+ * A handler begins where its thread happens to be when the signal comes: the sender waits until that
+ * one has come there, and it stays there until the signal has been sent.
+ */
+static void add_interrupt(struct explanation *e, struct schedule *s, const struct ext_interrupt *x)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const char *sender = t->threads[x->sender].id, *receiver = t->threads[x->receiver].id;
+	struct sched_ref last = { x->receiver, x->next - 1 };
+	struct schedule_end a = { 0 }, b = { 0 };
+	bool a_told, b_told;
+
+	a_told = schedule_end_at(e, s, sender, x->sent_pc + SYSCALL_LEN, x->sent_n, &a);
+	if (x->call_pc)
+		b_told = schedule_end_at(e, s, receiver, x->call_pc + SYSCALL_LEN, x->call_n, &b);
+	else
+		b_told = x->next && end_of(e, s, last, false, true, &b);
+	push_edge(s, a_told, a, b_told, b);
+	if (!x->next)
+		return;
+	a_told = end_of(e, s, last, true, false, &a);
+	b_told = schedule_end_at(e, s, sender, x->sent_pc, x->sent_n, &b);
+	push_edge(s, a_told, a, b_told, b);
+}
+
+static void add_interrupts(struct explanation *e, struct schedule *s, const struct sched_order *o, size_t until)
+{
+	const struct ext_result *r = e->extracted;
+
+	for (size_t i = 0; i < r->interrupts.n; i++) {
+		const struct ext_interrupt *x = &r->interrupts.v[i];
+
+		if (x->next < r->trace->threads[x->receiver].nevents &&
+		    edges_place(o, (struct sched_ref){ x->receiver, x->next }) < until)
+			add_interrupt(e, s, x);
+	}
+}
+
 /* What led to where the window begins. A part of it would be worse than nothing. */
 static bool add_past(struct explanation *e, struct schedule *s, const struct sched_order *o, size_t until)
 {
@@ -393,6 +448,7 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 	if (!way && past)
 		add_past(e, &s, &a->failing, until);
 	add_edges(e, &s, &a->failing, until);
+	add_interrupts(e, &s, &a->failing, until);
 	add_holds(e, &s);
 	return finish(e, &s, f);
 }
@@ -449,6 +505,7 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 	}
 	add_past(e, &s, p.order, p.until);
 	add_edges(e, &s, p.order, p.until);
+	add_interrupts(e, &s, p.order, p.until);
 	if (p.late.index != SYM_NONE)
 		add_edge(e, &s, (struct sched_edge){ p.first, p.late }, false);
 	add_turns(e, &s, &p);

@@ -237,6 +237,8 @@ static struct ext_result *result_of(struct ext *x)
 		free(x->misused_lock.name);
 	for (size_t i = 0; i < x->sync_before.n && !x->sync_before_lost; i++)
 		vec_push(&r->past, x->sync_before.v[i]);
+	for (size_t i = 0; i < x->interrupts.n; i++)
+		vec_push(&r->interrupts, x->interrupts.v[i]);
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
 	for (size_t i = 0; i < x->threads.n; i++)
@@ -289,6 +291,8 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.misuse_watch.freed);
 	vec_free(&x.closed);
 	vec_free(&x.destroyed);
+	vec_free(&x.sent);
+	vec_free(&x.interrupts);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
 	vec_free(&x.sync_before);
@@ -308,6 +312,7 @@ void ext_result_free(struct ext_result *r)
 	free(r->computed);
 	free(r->misuse.name);
 	vec_free(&r->past);
+	vec_free(&r->interrupts);
 	free(r->started);
 	sym_trace_free(r->trace);
 	free(r);

@@ -79,9 +79,22 @@ struct ext_past {
 	uint64_t pc, occurrence;
 };
 
+/*
+ * A signal that one thread sent another. The system calls are named by their instruction and
+ * which execution of it by its thread (from 1) it is.
+ */
+struct ext_interrupt {
+	uint32_t sender, receiver;
+	uint64_t sent_pc, sent_n;
+	/* The receiver's handler began behind this call of it; pc 0: behind its last event. */
+	uint64_t call_pc, call_n;
+	uint32_t next; /* the receiver's first event behind that */
+};
+
 struct ext_result {
 	struct sym_trace *trace;
 	VEC(struct ext_past) past; /* in the order of the run; empty when there are too many */
+	VEC(struct ext_interrupt) interrupts;
 	bool *started;      /* by thread: it had begun when the window begins */
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
 	uint64_t base;      /* run time before which nothing was looked at; 0: all was */

@@ -294,12 +294,18 @@ static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter
 	if (leave && x->started > 1 && may_wait(enter->rec.flags) && mach_time(x->run) >= x->from)
 		x->kernel_waits = true;
 	ext_time(x, thread, leave ? leave->tsc : enter->tsc);
+	ext_signals_call(x, thread, enter, leave != NULL);
 	if (leave)
 		ext_closed_watch(x, thread, enter, leave);
 	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 &&
 	    mach_time(x->run) >= x->from)
 		remapped(x, thread, enter, (uint64_t)leave->result,
 			 (uint64_t)leave->result + enter->args[1]);
+}
+
+static void on_signal(void *arg, uint32_t thread, const struct trc_signal *rec)
+{
+	ext_signals_delivered(arg, thread, rec->rec.flags);
 }
 
 static void on_start(void *arg, uint32_t thread, uint32_t parent)
@@ -350,6 +356,7 @@ err_t ext_build(struct ext *x)
 		.concretized = on_concretized,
 		.sync = on_sync,
 		.syscall = on_syscall,
+		.signal = on_signal,
 		.thread_start = on_start,
 		.thread_exit = on_exit_thread,
 		.stop = on_stop,

@@ -65,6 +65,9 @@ struct ext_thread {
 	 * first word (0: no such release is under way); release_point moves there. */
 	uint64_t wait_mutex;
 	uint64_t call_insn; /* instruction that counts as the current sync call */
+	/* The last system call that returned, which execution of it, and events before it did. */
+	uint64_t call_pc, call_n;
+	uint32_t call_events;
 	bool started;
 	/* The locked instruction under way: its event, or SYM_NONE. */
 	uint32_t atomic;
@@ -129,6 +132,14 @@ struct ext_counter {
 	uint32_t thread;
 };
 
+/* A signal on its way. */
+struct ext_sent {
+	uint32_t thread, signal;
+	uint32_t tid;    /* to whom; 0: any thread of the process */
+	bool delivered;
+	uint64_t pc, n;  /* the call */
+};
+
 struct ext_stack_seen {
 	uint64_t hash; /* of its pcs; 0: free */
 	uint32_t stack;
@@ -156,6 +167,8 @@ struct ext {
 	struct ext_misuse_watch misuse_watch;
 	VEC(struct ext_closed) closed;
 	VEC(struct ext_destroyed) destroyed;
+	VEC(struct ext_sent) sent;
+	VEC(struct ext_interrupt) interrupts;
 	struct ext_counter *counters;
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
@@ -218,6 +231,10 @@ void ext_sync_settle(struct ext *x, uint32_t thread);
 void ext_sync_write(struct ext *x, const struct mach_access *a);
 /* The operation of a thread that never got through, as its last event; SYM_NONE: none. */
 uint32_t ext_sync_pending(struct ext *x, uint32_t thread);
+
+/* extract_signals.c: a system call begins, or has returned; a handler begins */
+void ext_signals_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, bool returned);
+void ext_signals_delivered(struct ext *x, uint32_t receiver, uint32_t signal);
 
 /* extract_locate.c */
 void ext_locations_add(struct ext *x, uint64_t address, unsigned size);
