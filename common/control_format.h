@@ -114,6 +114,11 @@ enum ctl_how {
  * The two wait a moment for each other and go on at the same instant (N 0: at every execution). What needs
  * stores that are visible late has no order that could be enforced. Numbered among the edges.
  *
+ *   then ID THREAD MODULE OFFSET N WHEN   THREAD MODULE OFFSET N WHEN
+ *
+ * An edge that counts anew from every meeting: behind one, the target waits a moment for the source. Whether the other
+ * comes there depends on what the meeting brought.
+ *
  *   turn ID THREAD MODULE OFFSET N WHEN
  *
  * Behind the order: from here on the thread runs when those of earlier turns and all

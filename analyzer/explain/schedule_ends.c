@@ -178,3 +178,19 @@ void schedule_end_free(struct schedule_end *end)
 	free(end->module);
 	place_free(&end->place);
 }
+
+struct schedule_edge *schedule_push(struct schedule *s, bool source_told, struct schedule_end source,
+				    bool target_told, struct schedule_end target)
+{
+	struct schedule_edge edge = { .id = (uint32_t)s->edges.n, .source = source, .target = target };
+
+	if (source_told && target_told && s->edges.n < CTL_MAX_EDGES) {
+		vec_push(&s->edges, edge);
+		return &s->edges.v[s->edges.n - 1];
+	}
+	if (source_told)
+		schedule_end_free(&source);
+	if (target_told)
+		schedule_end_free(&target);
+	return NULL;
+}

@@ -12,6 +12,12 @@ bool schedule_end_in(struct explanation *e, struct schedule *s, const struct sym
 bool schedule_end_at(struct explanation *e, struct schedule *s, const char *thread, uint64_t pc, uint64_t n,
 		     struct schedule_end *out);
 void schedule_end_free(struct schedule_end *end);
+/* The edge between them, where both could be told; NULL: not. */
+struct schedule_edge *schedule_push(struct schedule *s, bool source_told, struct schedule_end source,
+				    bool target_told, struct schedule_end target);
+
+/* schedule_meet.c: for a failure that needs store buffers; no edges: it does not. */
+void schedule_meetings(struct explanation *e, struct schedule *s);
 
 /*
  * A thread that had only begun, or not even that: held at its start. One that was being made when the run

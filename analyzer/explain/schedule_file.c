@@ -273,64 +273,6 @@ static err_t finish(const struct explanation *e, struct schedule *s, FILE *f)
 	return bad;
 }
 
-/*
- * The store another thread makes, behind the load that did not see it, to what that load reads: the
- * other half of what needs store buffers.
- */
-static struct sched_ref other_store(const struct sym_trace *t, const struct sched_order *o, struct sched_ref load)
-{
-	uint32_t var = event_at(t, load)->target;
-
-	for (size_t i = edges_place(o, load); i < o->n; i++) {
-		const struct sym_event *ev = event_at(t, o->refs[i]);
-
-		if (ev->op == SYM_WRITE && ev->target == var && o->refs[i].thread != load.thread)
-			return o->refs[i];
-	}
-	return (struct sched_ref){ 0, SYM_NONE };
-}
-
-static bool is_met(const struct schedule *s, const struct schedule_edge *m)
-{
-	for (size_t i = 0; i < s->edges.n; i++) {
-		const struct schedule_edge *x = &s->edges.v[i];
-
-		if (x != m && x->source.offset == m->source.offset && x->target.offset == m->target.offset &&
-		    !strcmp(x->source.module, m->source.module) && !strcmp(x->target.module, m->target.module))
-			return true;
-	}
-	return false;
-}
-
-/*
- * No order of whole steps fails: stores have to be late, by a few nanoseconds. All that can be done
- * is to let the threads go at the same instant where they make them, every time they do.
- */
-static void add_meetings(struct explanation *e, struct schedule *s)
-{
-	const struct sched_answer *a = e->answer;
-
-	for (size_t i = 0; i < a->ndelays; i++) {
-		struct sched_ref other = other_store(e->extracted->trace, &a->failing, a->delays[i].load);
-		size_t before = s->edges.n;
-
-		if (other.index == SYM_NONE)
-			continue;
-		add_edge(e, s, (struct sched_edge){ a->delays[i].store, other }, false);
-		if (s->edges.n == before)
-			continue;
-		struct schedule_edge *m = &s->edges.v[before];
-		m->meet = true;
-		m->source.after = m->source.inside = m->source.middle = m->target.middle = false;
-		m->source.n = m->target.n = 0;
-		if (is_met(s, m)) {
-			schedule_end_free(&m->source);
-			schedule_end_free(&m->target);
-			s->edges.n--;
-		}
-	}
-}
-
 static void add_all(struct explanation *e, struct schedule *s, const struct sym_trace *t, struct edges *edges)
 {
 	for (size_t i = 0; i < edges->v.n; i++)
@@ -352,21 +294,6 @@ static void add_edges(struct explanation *e, struct schedule *s, const struct sc
 
 #define SYSCALL_LEN 2
 
-static void push_edge(struct schedule *s, bool source_told, struct schedule_end source, bool target_told,
-		      struct schedule_end target)
-{
-	struct schedule_edge edge = { .id = (uint32_t)s->edges.n, .source = source, .target = target };
-
-	if (source_told && target_told && s->edges.n < CTL_MAX_EDGES) {
-		vec_push(&s->edges, edge);
-		return;
-	}
-	if (source_told)
-		schedule_end_free(&source);
-	if (target_told)
-		schedule_end_free(&target);
-}
-
 /*
  * A handler begins where its thread happens to be when the signal comes: the sender waits until that
  * one has come there, and it stays there until the signal has been sent.
@@ -384,12 +311,12 @@ static void add_interrupt(struct explanation *e, struct schedule *s, const struc
 		b_told = schedule_end_at(e, s, receiver, x->call_pc + SYSCALL_LEN, x->call_n, &b);
 	else
 		b_told = x->next && end_of(e, s, last, false, true, &b);
-	push_edge(s, a_told, a, b_told, b);
+	schedule_push(s, a_told, a, b_told, b);
 	if (!x->next)
 		return;
 	a_told = end_of(e, s, last, true, false, &a);
 	b_told = schedule_end_at(e, s, sender, x->sent_pc, x->sent_n, &b);
-	push_edge(s, a_told, a, b_told, b);
+	schedule_push(s, a_told, a, b_told, b);
 }
 
 static void add_interrupts(struct explanation *e, struct schedule *s, const struct sched_order *o, size_t until)
@@ -439,7 +366,7 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 	if (!a || !a->found || way >= EXPLAIN_FAILING_WAYS)
 		return err_new(ERR_NOANSWER, "there is no failing schedule to write");
 	size_t until = up_to_failure(e->extracted->trace, &a->failing);
-	add_meetings(e, &s);
+	schedule_meetings(e, &s);
 	if (s.edges.n)
 		return way ? no_such_way(&s) : finish(e, &s, f);
 	bool past = has_past(e, &a->failing, until);

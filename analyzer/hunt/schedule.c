@@ -52,9 +52,9 @@ static bool read_end(char **p, struct schedule_end *e)
 	return true;
 }
 
-static bool read_edge(struct schedule *s, char *p, bool meet)
+static bool read_edge(struct schedule *s, char *p, bool meet, bool then)
 {
-	struct schedule_edge e = { .meet = meet };
+	struct schedule_edge e = { .meet = meet, .then = then };
 	uint64_t id;
 
 	if (!number(&p, 10, &id) || s->edges.n == CTL_MAX_EDGES)
@@ -146,10 +146,10 @@ static bool read_line(struct schedule *s, char *line)
 		replace(&s->process, line + 8);
 		return true;
 	}
-	bool meet = !strncmp(line, "meet ", 5);
+	bool meet = !strncmp(line, "meet ", 5), then = !strncmp(line, "then ", 5);
 
 	return !strncmp(line, "turn ", 5) ? read_turn(s, line + 5) :
-		(meet || !strncmp(line, "edge ", 5)) && read_edge(s, line + 5, meet);
+		(meet || then || !strncmp(line, "edge ", 5)) && read_edge(s, line + 5, meet, then);
 }
 
 err_t schedule_read(const char *path, struct schedule *out)
@@ -217,7 +217,7 @@ void schedule_write(const struct schedule *s, FILE *f)
 
 		if (schedule_edge_lost(e))
 			continue;
-		fprintf(f, "%s %u", e->meet ? "meet" : "edge", e->id);
+		fprintf(f, "%s %u", e->meet ? "meet" : e->then ? "then" : "edge", e->id);
 		write_end(f, &e->source);
 		write_end(f, &e->target);
 		fputc('\n', f);

@@ -23,6 +23,7 @@ struct schedule_end {
 struct schedule_edge {
 	uint32_t id;
 	bool meet; /* both wait for each other, and go on at the same instant */
+	bool then; /* of what comes behind a meeting, each time */
 	struct schedule_end source, target;
 };
 

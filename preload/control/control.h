@@ -89,6 +89,18 @@ void ctl_pct_forked(void);
 /* meet.c: at the chosen site a thread waits up to us for another; others only come by. */
 void ctl_meet(const struct shim_thread *t, bool chosen, uint64_t us);
 
+/* One place in time for two threads. */
+struct ctl_meeting {
+	uint32_t who; /* thread index + 1 of who waits; above 16 bits, of who has joined it */
+	uint32_t cpu; /* the processor of the first */
+	uint64_t go;  /* the time at which both go on ... */
+	uint32_t asked, agreed; /* ... which one has named, and the other agreed to */
+};
+/* Waits up to us for another, and both go on at the same instant: met. False: it waited so long, in vain. */
+bool ctl_rendezvous(struct ctl_meeting *m, const struct tr_ctx *c, uint64_t pc, uint64_t us, bool *met);
+/* Until *word is not `held`, busily, or that long; true: it is not. */
+bool ctl_await(const uint32_t *word, uint32_t held, uint64_t us);
+
 /* enforce.c */
 bool ctl_enforce_init(const char *path);
 unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in);

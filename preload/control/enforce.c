@@ -25,10 +25,9 @@
 #define TURN_POLLS 3
 /* The others may compute, wait for something we do not see, or wake each other for ever. */
 #define TURN_MAX_US 500000
-#define MEET_US 1000
-#define MEET_BUDGET_US 300000
-#define MEET_CYCLES 4000 /* enough for the other to see it */
-#define MEET_SPREAD 128
+#define MEET_US 20000 /* the other may have to come to run first */
+#define MEET_BUDGET_US 6000000
+#define THEN_US 2000
 #define INSN_MAX 15
 
 static struct enf_schedule schedule;
@@ -261,34 +260,30 @@ static void wait_for(struct enf_edge *e)
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 }
 
-/*
- * What needs both at once is a matter of nanoseconds: the second one names the instant, and both
- * spin until then, a little earlier or later each time. Who comes first waits a while, not for ever:
- * nothing is claimed of when the other comes.
- */
-static void meet_here(struct enf_edge *e, const struct tr_ctx *c)
+/* Every time both come here; who has nobody left to wait for goes on. */
+static void meet_here(struct enf_edge *e, const struct tr_ctx *c, uint64_t pc)
 {
-	uint32_t me = c->thread->index + 1, there = __atomic_load_n(&e->waiter, __ATOMIC_ACQUIRE), mine = me;
-	uint64_t begin = ctl_now_us();
+	bool met = false;
 
-	if (there && there != me) {
-		__atomic_store_n(&e->go, raw_tsc() + MEET_CYCLES, __ATOMIC_RELEASE);
-		__atomic_store_n(&e->waiter, 0, __ATOMIC_RELEASE);
-	} else {
-		if (there || __atomic_load_n(&e->wasted_us, __ATOMIC_RELAXED) > MEET_BUDGET_US ||
-		    !__atomic_compare_exchange_n(&e->waiter, &there, me, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return;
-		while (__atomic_load_n(&e->waiter, __ATOMIC_ACQUIRE) == me && ctl_now_us() - begin < MEET_US)
-			;
-		if (__atomic_compare_exchange_n(&e->waiter, &mine, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-			__atomic_fetch_add(&e->wasted_us, MEET_US, __ATOMIC_RELAXED);
-			return;
-		}
-	}
-	uint64_t go = __atomic_load_n(&e->go, __ATOMIC_ACQUIRE) +
-		      ctl_random((uint64_t)shim.pid ^ c->thread->index, begin) % MEET_SPREAD;
-	while (raw_tsc() < go)
-		__asm__ volatile("pause");
+	if (shim.nblocked + 1 >= shim.nlive || e->wasted_us > MEET_BUDGET_US)
+		return;
+	/* What comes then is yet to come, for both, before either goes on. */
+	for (unsigned i = 0; i < schedule.nedges; i++)
+		if (edges[i].then && enf_same(edges[i].source.thread, c->thread->id))
+			__atomic_store_n(&edges[i].done, 0, __ATOMIC_RELEASE);
+	if (!ctl_rendezvous(&e->meeting, c, pc, MEET_US, &met))
+		e->wasted_us += MEET_US;
+	for (unsigned i = 0; i < schedule.nedges; i++)
+		if (edges[i].then && enf_same(edges[i].target.thread, c->thread->id))
+			edges[i].met = met;
+}
+
+/* Whether the meeting did what it is for is not known: the other may not come here at all. */
+static void wait_then(struct enf_edge *e)
+{
+	if (e->met)
+		ctl_await(&e->done, 0, THEN_US);
+	e->met = false;
 }
 
 static bool is_next(const struct enf_edge *e)
@@ -329,6 +324,8 @@ static void wait_turn(struct enf_edge *e)
 static void happened(struct enf_edge *e)
 {
 	__atomic_store_n(&e->done, 1, __ATOMIC_RELEASE);
+	if (e->then)
+		return;
 	raw(SYS_futex, &e->done, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7fffffff);
 }
 
@@ -345,6 +342,10 @@ static void at_syscall(struct tr_ctx *c, long nr, const uint64_t args[6])
 
 static void stop_at(struct tr_ctx *c, struct enf_edge *e)
 {
+	if (e->then) {
+		wait_then(e);
+		return;
+	}
 	if (!e->turn) {
 		wait_for(e);
 		return;
@@ -380,7 +381,7 @@ void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 			happened(&edges[i]);
 	/* Nothing may come between this and the instruction. */
 	if (meeting)
-		meet_here(meeting, c);
+		meet_here(meeting, c, pc);
 }
 
 static bool is_named(const struct tr_ctx *c)

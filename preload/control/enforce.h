@@ -27,9 +27,10 @@ struct enf_edge {
 	uint64_t id;
 	bool turn;     /* has no source */
 	bool meet;     /* both wait for each other */
-	uint32_t waiter;    /* meet: thread index + 1 of who came first */
-	uint64_t go;        /* ... and the time at which both go on */
-	uint64_t wasted_us; /* ... and for how long nobody came */
+	bool then;     /* behind a meeting */
+	bool met;      /* then: the target's thread has just met the other */
+	struct ctl_meeting meeting;
+	uint64_t wasted_us; /* meet: for how long nobody came */
 	struct enf_end source, target;
 	uint32_t done; /* futex: 1 when the source has happened */
 	bool queued;   /* a turn that is waited for */

@@ -80,7 +80,8 @@ static bool parse_line(struct enf_schedule *s, const char *p)
 	struct enf_edge *e = &s->edges[s->nedges];
 	e->turn = enf_same(keyword, "turn");
 	e->meet = enf_same(keyword, "meet");
-	if ((!e->turn && !e->meet && !enf_same(keyword, "edge")) || !number(&p, 10, &e->id) ||
+	e->then = enf_same(keyword, "then");
+	if ((!e->turn && !e->meet && !e->then && !enf_same(keyword, "edge")) || !number(&p, 10, &e->id) ||
 	    (!e->turn && !parse_end(&p, &e->source)) || !parse_end(&p, &e->target))
 		return false;
 	s->waits |= enf_in_wait(&e->target) || enf_in_wait(&e->source);

@@ -17,6 +17,7 @@ static const char good[] = "csched-schedule 1\n"
 			   "edge 9 T0.1 app 10 1 middle T0.2 app 20 2 middle\n"
 			   "edge 10 T0.1 app 10 1 after * - 0 1 after\n"
 			   "meet 11 T0.1 app 10 0 before T0.2 app 20 0 before\n"
+			   "then 12 T0.1 app 10 0 after T0.2 app 30 0 before\n"
 			   "yield\n"
 			   "turn 0 T0.2 app 1219 1 after\n"
 			   "# at 0 turn 1 47 app.c\n"
@@ -50,7 +51,7 @@ static void reads(void)
 	struct schedule s;
 	err_t e = read_text(good, &s);
 
-	if (!CHECK(!e && s.edges.n == 6 && schedule_edge(&s, 11)->meet && s.yields && s.turns.n == 2 && s.builds.n == 1,
+	if (!CHECK(!e && s.edges.n == 7 && schedule_edge(&s, 11)->meet && schedule_edge(&s, 12)->then && s.yields && s.turns.n == 2 && s.builds.n == 1,
 		   "a schedule is read"))
 		return;
 	const struct schedule_edge *x = schedule_edge(&s, 0), *y = schedule_edge(&s, 7);
