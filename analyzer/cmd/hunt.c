@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #define TAIL_LINES 5
-#define FOLLOW_SECONDS 20 /* to see whether a run can be followed */
+#define AGAIN_RUNS 100 /* a run is short, and the first that fails is the last */
+#define FOLLOW_SECONDS 20.0 /* to see whether a run can be followed: no more than that ... */
+#define LEAST_SECONDS 0.2   /* ... nor less */
 
 struct options {
 	uint64_t runs, jobs;
@@ -53,8 +55,7 @@ static void print_option(FILE *f, const char *name, const char *value)
 
 static void print_rerun(FILE *f, const struct options *o, const struct hunt_result *r, char **argv)
 {
-	fprintf(f, "csched hunt --runs=20 --seed=%llu",
-		(unsigned long long)r->first_seed);
+	fprintf(f, "csched hunt --runs=%d --seed=%llu", AGAIN_RUNS, (unsigned long long)r->first_seed);
 	print_option(f, "strategy", *r->strategy ? r->strategy : "native");
 	print_option(f, "fail-exit", o->fail_exit);
 	if (o->limit > 0)
@@ -152,6 +153,8 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 	print_site(r, argv[0]);
 	printf("trace: %s\nagain: ", r->trace);
 	print_rerun(stdout, o, r, argv);
+	printf("  (likely, not certain: delays are no order. It tries up to %d times; csched replay --native\n"
+	       "  enforces the order itself)\n", AGAIN_RUNS);
 }
 
 static void print_json(const struct hunt_result *r)
@@ -216,10 +219,14 @@ static uint64_t seed_of(const struct options *o)
 /*
  * Can the machine follow this run into its failure? Where threads race through code whose
  * accesses are not ordered it cannot always; another failing run is worth more then. In a
- * child: a hunt goes on whatever happens.
+ * child: a hunt goes on whatever happens, and ends when its time is over.
  */
-static bool can_be_followed(const char *trace)
+static bool can_be_followed(const char *trace, double seconds)
 {
+	if (seconds < LEAST_SECONDS)
+		return true;
+	if (seconds > FOLLOW_SECONDS)
+		seconds = FOLLOW_SECONDS;
 	pid_t pid = fork(), ended;
 	int status;
 
@@ -230,7 +237,8 @@ static bool can_be_followed(const char *trace)
 		interrupt_release();
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		explain_options_init(&x);
-		x.timeout = FOLLOW_SECONDS;
+		x.timeout = seconds;
+		alarm((unsigned)seconds + 1);
 		if (explain_follow(trace, &x, &e))
 			_exit(0); /* nothing to follow (mode=sync): that is no reason to refuse it */
 		const struct mach_result *m = &e->followed;

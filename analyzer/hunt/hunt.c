@@ -288,6 +288,14 @@ static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 	return e;
 }
 
+/* Of the budget; a large number where there is none. */
+static double seconds_left(const struct hunt *h)
+{
+	double left = h->begin + h->o->max_seconds - child_now();
+
+	return h->o->max_seconds <= 0 ? 1e9 : left > 0 ? left : 0;
+}
+
 static err_t consider(struct hunt *h, const struct job *j, const char *trace)
 {
 	struct hunt_result *res = h->res;
@@ -297,7 +305,7 @@ static err_t consider(struct hunt *h, const struct job *j, const char *trace)
 	if (is_settled(h))
 		return NULL;
 
-	bool good = h->o->worth(trace);
+	bool good = h->o->worth(trace, seconds_left(h));
 
 	if (!good)
 		res->refused++;

@@ -23,8 +23,8 @@ struct hunt_options {
 	bool keep_going;       /* count failures until the budget ends */
 	bool quiet;            /* no progress line */
 	/* Is a failing trace worth keeping? One that is not is kept only until a better one
-	 * turns up, within reason. NULL: the first is as good as any. */
-	bool (*worth)(const char *trace);
+	 * turns up, within reason. It gets so many seconds to find out. NULL: the first is as good as any. */
+	bool (*worth)(const char *trace, double seconds);
 };
 
 /* One kind of failure seen. */
