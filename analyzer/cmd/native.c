@@ -3,6 +3,7 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native_gdb.h"
+#include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/native.h"
@@ -112,6 +113,7 @@ struct answer {
 	uint32_t lost;     /* edges with no place in that build */
 	uint32_t way, ways; /* of enforcing an alternate, from 1 */
 	bool trial;        /* to choose a way: it is not printed */
+	double seconds;    /* for its runs; 0: as many as were asked for */
 	struct native_result r;
 };
 
@@ -310,7 +312,7 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 	struct native_options o = {
 		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
 		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
-		.seconds = q->time, .until_failure = a->trial, .progress = show, .progress_arg = &line,
+		.seconds = a->seconds > 0 ? a->seconds : q->time, .until_failure = a->trial, .progress = show, .progress_arg = &line,
 	};
 	err_t e = native_run(&o, &a->r);
 
@@ -400,10 +402,13 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 /* Those in which a failing order must not go another way, or another one is tried. */
 #define FAILING_TRIALS 4
 
+/* Runs may take long where threads wait in vain: each way gets this much, and the request as a whole its time. */
+#define TRIAL_SECONDS 10.0
+
 /* 0: it does not do what it is for; 1: it does, but went another way; 2: neither. */
 static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
 {
-	struct answer a = { .q = q, .trial = q->alternate };
+	struct answer a = { .q = q, .trial = q->alternate, .seconds = TRIAL_SECONDS };
 	int status = 0;
 	err_t e = with_schedule(&a, t, file, q->alternate ? TRIALS : FAILING_TRIALS, &status);
 
@@ -433,12 +438,13 @@ static bool is_rebuilt(const struct native_request *q, const struct trc *t, cons
 static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
 			size_t *way)
 {
+	double until = q->time > 0 ? child_now() + q->time : 1e18;
 	int best = 0, good = 0;
 
 	*way = 0;
 	if (!q->alternate && is_rebuilt(q, t, f->v.v[0]))
 		return NULL;
-	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending(); i++) {
+	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending() && child_now() < until; i++) {
 		TRY(try_way(q, t, f->v.v[i], &good));
 		if (good > best) {
 			best = good;

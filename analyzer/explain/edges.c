@@ -412,28 +412,6 @@ static void add_passed(struct edges_work *w)
 		}
 }
 
-/* Later edges can make earlier ones superfluous. */
-static void drop_implied(struct edges *out)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < out->v.n; i++) {
-		const struct sched_edge x = out->v.v[i];
-		bool implied = false;
-
-		for (size_t k = i + 1; k < out->v.n && !implied; k++) {
-			const struct sched_edge *y = &out->v.v[k];
-
-			implied = y->before.thread == x.before.thread &&
-				  y->after.thread == x.after.thread &&
-				  y->before.index >= x.before.index && y->after.index <= x.after.index;
-		}
-		if (!implied)
-			out->v.v[kept++] = x;
-	}
-	out->v.n = kept;
-}
-
 void edges_end(struct edges_work *w)
 {
 	for (size_t i = 0; i < w->t->nvars; i++)
@@ -474,7 +452,7 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 		edges_barrier(&w, order->refs[i]);
 	}
 	edges_wakes(&w);
-	drop_implied(out);
+	edges_reduce(&w);
 	keep_last(&out->wakes, max / 3);
 	keep_last(&out->v, max - out->wakes.n);
 	edges_end(&w);

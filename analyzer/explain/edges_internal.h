@@ -50,6 +50,9 @@ void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref 
 /* Who comes last to a barrier; to be called for every event in order. */
 void edges_barrier(struct edges_work *w, struct sched_ref r);
 
+/* edges_reduce.c: leaves out what the other edges imply. */
+void edges_reduce(struct edges_work *w);
+
 /* wakes.c: which of several waiters a signal wakes. */
 void edges_wakes(struct edges_work *w);
 

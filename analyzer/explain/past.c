@@ -176,6 +176,7 @@ struct sym_trace *edges_of_past(const struct ext_result *r, const struct sched_o
 	for (size_t i = 0; i < p.boundary; i++)
 		edges_barrier(&w, all.refs[i]);
 	edges_wakes(&w);
+	edges_reduce(&w);
 	edges_end(&w);
 	return end(&p);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_HOLDS 64
-#define MAX_EDGES 191 /* of the order in the window */
+#define MAX_EDGES 700 /* of the order in the window */
 #define FORMS 3 /* of each alternate, see part_of() */
 #define RETREATS 3 /* see retreat_of() */
 
