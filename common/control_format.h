@@ -143,7 +143,7 @@ enum ctl_how {
  * ORDINAL counts, from 0, the memory accesses and calls of FUNCTION at FILE:LINE.
  */
 #define CTL_SCHEDULE_MAGIC "csched-schedule 1"
-#define CTL_MAX_EDGES 1024
+#define CTL_MAX_EDGES 2048
 #define CTL_START_MODULE "-"
 #define CTL_ANY_THREAD "*"
 #define CTL_NEVER UINT32_MAX

@@ -1,6 +1,8 @@
 /* Failures: what is written about them, and the two lines that are said. */
 #include "preload/failure.h"
 
+#include "preload/control/control.h"
+
 #include "preload/event.h"
 #include "preload/raw.h"
 #include "preload/stacks.h"
@@ -72,6 +74,8 @@ void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struc
 		stacks_write(t, regs);
 		rec_modules(raw_tsc());
 		tell(t, text);
+		if (ctl.enforcing)
+			ctl_enforce_failed();
 	}
 	rec_unlock(&saved);
 }

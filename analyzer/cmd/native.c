@@ -200,7 +200,10 @@ static void print_meetings(const struct answer *a)
 
 static void print_way(const struct answer *a)
 {
-	if (a->schedule.retreats)
+	if (a->schedule.retreats && !a->schedule.edges.n)
+		printf("  (way %u of %u: nothing is kept of the failing order, from the start one thread at a time)\n",
+		       a->way, a->ways);
+	else if (a->schedule.retreats)
 		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
 		       "time)\n", a->way, a->ways);
 	else if (a->way > 1 && !a->q->alternate)
@@ -209,6 +212,21 @@ static void print_way(const struct answer *a)
 	else if (a->way > 1)
 		printf("  (way %u of %u for the run to go on behind that order: in the first it failed)\n",
 		       a->way, a->ways);
+}
+
+/* The same bug may strike again later, or before its time has come: that says nothing about the order. */
+static void print_behind(const struct answer *a)
+{
+	const struct native_result *r = &a->r;
+
+	if (!a->q->alternate || !r->failures)
+		return;
+	if (r->behind)
+		printf("  %u of %u failures came behind that order, which had been kept: at another moment of the run\n",
+		       r->behind, r->failures);
+	if (r->behind < r->failures)
+		printf("  %u of %u failures came before all of that order had happened\n", r->failures - r->behind,
+		       r->failures);
 }
 
 static void print_text(const struct answer *a)
@@ -227,6 +245,7 @@ static void print_text(const struct answer *a)
 		printf(", %u left no trace", r->unrecorded);
 	printf(" (%.1f s)\n", r->seconds);
 	print_way(a);
+	print_behind(a);
 	print_meetings(a);
 	print_edges(a);
 	if (r->other)
@@ -268,6 +287,7 @@ static void print_json(const struct answer *a)
 	json_uint(&j, "runs", r->runs);
 	json_uint(&j, "failures", r->failures);
 	json_uint(&j, "same_failure", r->same);
+	json_uint(&j, "failures_behind", r->behind);
 	json_uint(&j, "diverged", r->diverged);
 	json_uint(&j, "timeouts", r->timeouts);
 	json_uint(&j, "unrecorded", r->unrecorded);

@@ -148,6 +148,6 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f);
 /* The file beside the trace that holds it; malloc'd. */
 char *explain_schedule_name(const char *trace, bool alternate, unsigned way);
 #define EXPLAIN_FAILING_WAYS 2
-#define EXPLAIN_MAX_WAYS 8 /* of alternates */
+#define EXPLAIN_MAX_WAYS 9 /* of alternates */
 
 #endif

@@ -12,7 +12,7 @@
 #define MAX_HOLDS 64
 #define MAX_EDGES 700 /* of the order in the window */
 #define FORMS 3 /* of each alternate, see part_of() */
-#define RETREATS 3 /* see retreat_of() */
+#define RETREATS 4 /* see retreat_of(), and add_starts() */
 
 static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
 {
@@ -409,8 +409,24 @@ static struct part retreat_of(const struct explanation *e, unsigned retreat)
 {
 	size_t first = first_shown(e);
 
-	return (struct part){ &e->answer->failing, retreat + 1 < RETREATS ? first >> retreat : 0,
+	return (struct part){ &e->answer->failing, retreat + 2 < RETREATS ? first >> retreat : 0,
 			      { 0, SYM_NONE }, { 0, SYM_NONE } };
+}
+
+/*
+ * Where the explanation begins in the middle of the run, the same bug may strike before that: nothing orders
+ * the races there. At last the threads go one at a time from their very beginning.
+ */
+static err_t write_serial(struct explanation *e, struct schedule *s, FILE *f)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	bool began = false;
+
+	for (uint32_t i = 1; i < t->nthreads && s->turns.n < MAX_HOLDS; i++) {
+		began |= e->extracted->started[i];
+		vec_push(&s->turns, schedule_start_of(t, i));
+	}
+	return began ? finish(e, s, f) : no_such_way(s);
 }
 
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
@@ -427,8 +443,10 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 		p = part_of(e->extracted->trace, &a->alternates[way / FORMS], way % FORMS);
 		s.yields = way % FORMS == FORMS - 1;
 	} else {
-		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
 		s.retreats = true;
+		if (way + 1 == EXPLAIN_MAX_WAYS)
+			return write_serial(e, &s, f);
+		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
 	}
 	add_past(e, &s, p.order, p.until);
 	add_edges(e, &s, p.order, p.until);

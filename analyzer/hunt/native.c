@@ -140,6 +140,18 @@ static bool count_notes(struct native_result *r, const struct trc *t)
 	return vain;
 }
 
+/* Had all of the order happened by then? It cannot be what it failed by, then. */
+static bool failed_behind(const struct trc *t)
+{
+	static const char said[] = "schedule: it fails behind the order";
+
+	for (size_t i = 0; i < t->notes.n; i++)
+		if (t->notes.v[i]->text_len == sizeof said - 1 &&
+		    !memcmp(t->notes.v[i]->text, said, sizeof said - 1))
+			return true;
+	return false;
+}
+
 static void look_at(struct native *n, const struct trc *t)
 {
 	struct native_result *r = n->res;
@@ -148,6 +160,7 @@ static void look_at(struct native *n, const struct trc *t)
 	if (!t->failure)
 		return;
 	r->failures++;
+	r->behind += failed_behind(t);
 	if (same_failure(t->failure, n->o->t->failure, n->o->rebuilt))
 		r->same++;
 	else if (!r->other)

@@ -37,6 +37,7 @@ struct native_edge {
 struct native_result {
 	uint32_t runs;
 	uint32_t failures;     /* of any kind */
+	uint32_t behind;       /* ... that came when all of the order had happened: at another moment */
 	uint32_t same;         /* the recorded failure: kind, signal, place */
 	uint32_t diverged;     /* a thread waited in vain: the run went another way */
 	uint32_t timeouts;

@@ -107,6 +107,8 @@ unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in);
 void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at);
 void ctl_enforce_start(struct tr_ctx *c);
 void ctl_enforce_end(void);
+/* The process fails: notes whether all of the order has happened by then. */
+void ctl_enforce_failed(void);
 /* False: the schedule is for neither this process nor its children. */
 bool ctl_enforce_forked(void);
 /* t begins to wait for a condition. */
