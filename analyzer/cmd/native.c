@@ -8,6 +8,7 @@
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/native.h"
 #include "analyzer/hunt/schedule.h"
+#include "analyzer/image/image.h"
 #include "analyzer/launch.h"
 #include "common/json.h"
 
@@ -391,11 +392,56 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A word of this text that names a program of that file name; malloc'd, or NULL. */
+static char *program_in(const char *text, const char *name)
+{
+	while (*text) {
+		size_t n = strcspn(text, " \t\n;&|()'\"");
+		char *word = xasprintf("%.*s", (int)n, text);
+
+		if (n && !strcmp(base_name(word), name) && !access(word, X_OK))
+			return word;
+		free(word);
+		text += n + (text[n] != 0);
+	}
+	return NULL;
+}
+
+/*
+ * The program that the schedule is for, as it is now. A shell, a script or env(1) may start it: then an
+ * argument names it, or it lies where it was recorded.
+ */
+static char *find_recorded(char *const *argv, const struct trc *t)
+{
+	const char *recorded = trc_identity(t, "program");
+	char *program = find_program(argv[0]), *id = NULL, *other = NULL;
+
+	if (!program || !recorded || !strcmp(base_name(program), base_name(recorded)))
+		return program;
+	for (size_t i = 1; argv[i] && !other; i++)
+		other = program_in(argv[i], base_name(recorded));
+	id = img_build_id_of_file(program);
+	if (!other && !id && !access(recorded, R_OK))
+		other = xstrdup(recorded);
+	free(id);
+	if (!other)
+		return program;
+	free(program);
+	return other;
+}
+
 /* Enforces one schedule file; *a has the result. runs 0: under gdb. */
 static err_t with_schedule(struct answer *a, const struct trc *t, const char *file, uint32_t runs,
 			   int *status)
 {
-	char *program = find_program(a->q->argv[0]), *mapped = NULL, *shim = NULL;
+	char *program = find_recorded(a->q->argv, t), *mapped = NULL, *shim = NULL;
 	char *absolute = realpath(file, NULL);
 	err_t e = schedule_read(file, &a->schedule);
 
@@ -440,7 +486,7 @@ static err_t try_way(const struct native_request *q, const struct trc *t, const 
 /* A patched program is expected to go another way: that says nothing about the schedule. */
 static bool is_rebuilt(const struct native_request *q, const struct trc *t, const char *file)
 {
-	char *program = find_program(q->argv[0]);
+	char *program = find_recorded(q->argv, t);
 	const char *recorded = trc_identity(t, "program");
 	struct schedule s = { 0 };
 	err_t e = schedule_read(file, &s);
