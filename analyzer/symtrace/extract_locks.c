@@ -296,8 +296,26 @@ static uint32_t move_events(struct locks *l, struct sym_thread *th, struct ext_t
 	return n;
 }
 
-static void move_up(struct locks *l, struct sym_thread *th, struct ext_thread *x)
+/* What else counts a thread's events. */
+static void move_others(struct ext *all, uint32_t thread, const uint32_t *place)
 {
+	struct ext_thread *x = ext_thread(all, thread);
+	struct sym_failure *f = &all->trace->failure;
+
+	if (x->computed != SYM_NONE)
+		x->computed = place[x->computed];
+	for (size_t i = 0; i < f->nblocked; i++)
+		if (f->blocked[i].thread == thread)
+			f->blocked[i].event = place[f->blocked[i].event];
+	for (size_t i = 0; i < all->interrupts.n; i++)
+		if (all->interrupts.v[i].receiver == thread)
+			all->interrupts.v[i].next = place[all->interrupts.v[i].next];
+}
+
+static void move_up(struct locks *l, struct ext *all, uint32_t thread)
+{
+	struct sym_thread *th = &l->t->threads[thread];
+	struct ext_thread *x = ext_thread(all, thread);
 	uint32_t *place = xcalloc(th->nevents + 1, sizeof *place);
 	uint32_t n = move_events(l, th, x, place);
 	size_t m = 0;
@@ -316,14 +334,7 @@ static void move_up(struct locks *l, struct sym_thread *th, struct ext_thread *x
 		}
 		th->conds[m++] = c;
 	}
-	if (x->computed != SYM_NONE)
-		x->computed = place[x->computed];
-	for (size_t i = 0; i < l->t->failure.nblocked; i++) {
-		struct sym_blocked *b = &l->t->failure.blocked[i];
-
-		if (&l->t->threads[b->thread] == th)
-			b->event = place[b->event];
-	}
+	move_others(all, thread, place);
 	th->nevents = x->points.n = n;
 	th->nconds = m;
 	free(place);
@@ -380,6 +391,6 @@ void ext_find_locks(struct ext *x)
 		x->fate.thread = x->brink.thread = SYM_NONE;
 	}
 	for (size_t i = 0; some && i < x->trace->nthreads; i++)
-		move_up(l, &x->trace->threads[i], ext_thread(x, (uint32_t)i));
+		move_up(l, x, (uint32_t)i);
 	locks_free(l);
 }
