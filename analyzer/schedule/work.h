@@ -132,6 +132,15 @@ void turn_sort(const struct study *s, uint32_t *edges, size_t n); /* nearest pai
 #define EXHAUST_EVENTS 400
 enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
 			       size_t limit, uint32_t *out);
+/* Where to look for the cause (cause_window.c). */
+#define QUICK_ASK 0.3 /* effort (smt.h) of a question that is easy or not worth it */
+#define EXHAUST_STATES 40000 /* about a quarter of a second */
+/* A window in which something avoids the failure, or NULL; ... */
+struct study *find_study(struct work *w);
+/* ... how many events it may hold by the pairs in them, and in all, and the next size. */
+size_t study_affordable(const struct work *w);
+size_t study_largest(const struct work *w);
+size_t study_grow(const struct work *w, size_t size);
 /* After SMT_SAT: the whole order; malloc'd. */
 uint32_t *study_order(struct study *s, size_t *n);
 /* By turning orderings of the cause; if those are not enough, any. */
