@@ -1,6 +1,7 @@
 /* Modules from /proc/self/maps, read again when a pc is in none that is known. */
 #include "preload/control/control.h"
 
+#include "preload/maps.h"
 #include "preload/raw.h"
 
 #include <fcntl.h>
@@ -9,7 +10,6 @@
 
 static struct ctl_module modules[MAX_MODULES];
 static unsigned nmodules;
-static char text[1 << 17];
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -60,10 +60,12 @@ static uint64_t bias_of(uint64_t start)
 	return elf[0] == 0x7f && elf[1] == 'E' && type == 2 ? 0 : start;
 }
 
-static void add_line(const char *line)
+static void add_line(char *line, void *arg)
 {
 	const char *p = line;
 	uint64_t start = hex(&p);
+
+	(void)arg;
 	p++;
 	uint64_t end = hex(&p);
 	bool readable = p[1] == 'r';
@@ -92,29 +94,10 @@ static void add_line(const char *line)
 
 static void read_maps(void)
 {
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
+	static char buf[MAPS_BUFFER];
 
-	if (raw_failed(fd))
-		return;
-	while (n < sizeof text - 1) {
-		long got = raw(SYS_read, fd, text + n, sizeof text - 1 - n);
-		if (got <= 0)
-			break;
-		n += (size_t)got;
-	}
-	raw(SYS_close, fd);
-	text[n] = 0;
 	nmodules = 0;
-	for (char *line = text; *line;) {
-		char *end = line;
-		while (*end && *end != '\n')
-			end++;
-		bool more = *end;
-		*end = 0;
-		add_line(line);
-		line = more ? end + 1 : end;
-	}
+	maps_read(buf, add_line, NULL);
 }
 
 static const struct ctl_module *find(uint64_t pc)

@@ -1,11 +1,11 @@
 /*
  * TRC_MODULE: which ELF files are mapped where, with their build-ids.
  *
- * Read from /proc/thread-self/maps (/proc/self has none once the main thread has
- * exited) at the start and again at a failure, because libraries come and go;
+ * Read from the kernel's list at the start and again at a failure, because libraries come and go;
  * what was written before is remembered by address. Runs under rec_lock(): the
  * buffers are static to spare the program's stack.
  */
+#include "preload/maps.h"
 #include "preload/raw.h"
 #include "preload/record/stream.h"
 #include "preload/shim.h"
@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 
 #define KNOWN_MAX 2048
-#define LINE_MAX_LEN 4300 /* fields, then a path of up to PATH_MAX */
 
 struct mapping {
 	uint64_t start, end, offset;
@@ -179,46 +178,21 @@ static void write_module(const struct mapping *m, uint64_t tsc)
 	rec_commit(&rec_process, r, TRC_MODULE, 0, size);
 }
 
-static void one_line(const char *line, uint64_t tsc)
+static void one_line(char *line, void *tsc)
 {
 	struct mapping m;
 
 	if (parse(line, &m) && is_elf(&m) && remember(&m))
-		write_module(&m, tsc);
+		write_module(&m, *(uint64_t *)tsc);
 }
 
 void rec_modules(uint64_t tsc)
 {
-	static char buf[LINE_MAX_LEN + 4096];
+	static char buf[MAPS_BUFFER];
 	uint64_t saved;
-	size_t have = 0;
 
 	rec_lock(&saved);
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-
-	while (!raw_failed(fd)) {
-		long got = raw(SYS_read, fd, buf + have, sizeof buf - 1 - have);
-
-		if (got <= 0)
-			break;
-		have += (size_t)got;
-		buf[have] = 0;
-		char *line = buf;
-
-		for (char *p = buf; p < buf + have; p++) {
-			if (*p != '\n')
-				continue;
-			*p = 0;
-			one_line(line, tsc);
-			line = p + 1;
-		}
-		have -= (size_t)(line - buf);
-		memmove(buf, line, have);
-		if (have == sizeof buf - 1)
-			have = 0;
-	}
-	if (!raw_failed(fd))
-		raw(SYS_close, fd);
+	maps_read(buf, one_line, &tsc);
 	rec_unlock(&saved);
 }
 

@@ -3,6 +3,7 @@
  * then kept up to date from the program's own mmap, munmap and mprotect calls.
  * The file is read again only when a pc lies in no known range.
  */
+#include "preload/maps.h"
 #include "preload/translate/translate.h"
 
 #include <fcntl.h>
@@ -89,34 +90,18 @@ void tr_code_line(const char *p)
 	ranges[nranges++] = r;
 }
 
+static void code_line(char *line, void *arg)
+{
+	(void)arg;
+	tr_code_line(line);
+}
+
 bool tr_code_refresh(void)
 {
-	static char buf[8192];
-	size_t have = 0;
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+	static char buf[MAPS_BUFFER];
 
-	if (raw_failed(fd))
-		return false;
 	tr_code_none();
-	for (;;) {
-		long n = raw(SYS_read, fd, buf + have, sizeof buf - 1 - have);
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-		size_t at = 0;
-		for (size_t i = 0; i < have; i++)
-			if (buf[i] == '\n') {
-				buf[i] = 0;
-				tr_code_line(buf + at);
-				at = i + 1;
-			}
-		memmove(buf, buf + at, have - at);
-		have -= at;
-		if (have == sizeof buf - 1)
-			have = 0;
-	}
-	raw(SYS_close, fd);
-	return true;
+	return maps_read(buf, code_line, NULL);
 }
 
 static const struct tr_code *search(uint64_t pc)

@@ -4,6 +4,7 @@
  * from the file; of anonymous memory only pages that were ever touched and are
  * not zero. /proc/self/pagemap tells without reading the pages.
  */
+#include "preload/maps.h"
 #include "preload/translate/translate.h"
 
 #include <fcntl.h>
@@ -230,10 +231,11 @@ static void look_at_file(const struct mapping *m)
 	}
 }
 
-static void one(const char *line)
+static void one(char *line, void *arg)
 {
 	struct mapping m;
 
+	(void)arg;
 	if (snap.out.kind == TRC_STREAM_MEMORY)
 		tr_code_line(line);
 	parse(line, &m);
@@ -254,9 +256,8 @@ static void one(const char *line)
 
 void tr_snapshot(enum trc_stream stream)
 {
-	static char buf[16384];
+	static char buf[MAPS_BUFFER];
 	static void *buffer; /* stays: what is ours is never given back */
-	size_t have = 0;
 
 	if (!buffer)
 		buffer = tr_alloc(BUFFER);
@@ -266,32 +267,11 @@ void tr_snapshot(enum trc_stream stream)
 	}
 	tr_populate(buffer, BUFFER);
 	rec_open_lent(&snap.out, stream, buffer, BUFFER);
-	long maps = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-
-	if (raw_failed(maps)) {
-		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
-		rec_close(&snap.out);
-		return;
-	}
 	if (stream == TRC_STREAM_MEMORY) /* the program has not begun, or is a new child's only thread */
 		tr_code_none();
 	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
-	for (;;) {
-		long n = raw(SYS_read, maps, buf + have, sizeof buf - 1 - have);
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-		size_t at = 0;
-		for (size_t i = 0; i < have; i++)
-			if (buf[i] == '\n') {
-				buf[i] = 0;
-				one(buf + at);
-				at = i + 1;
-			}
-		memmove(buf, buf + at, have - at);
-		have -= at;
-	}
-	raw(SYS_close, maps);
+	if (!maps_read(buf, one, NULL))
+		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
 	if (snap.pagemap >= 0)
 		raw(SYS_close, snap.pagemap);
 	rec_close(&snap.out);
