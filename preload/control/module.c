@@ -60,12 +60,14 @@ static uint64_t bias_of(uint64_t start)
 	return elf[0] == 0x7f && elf[1] == 'E' && type == 2 ? 0 : start;
 }
 
-static void add_line(char *line, void *arg)
+static void add_line(char *line, void *first)
 {
 	const char *p = line;
 	uint64_t start = hex(&p);
 
-	(void)arg;
+	if (*(bool *)first)
+		nmodules = 0;
+	*(bool *)first = false;
 	p++;
 	uint64_t end = hex(&p);
 	bool readable = p[1] == 'r';
@@ -95,9 +97,9 @@ static void add_line(char *line, void *arg)
 static void read_maps(void)
 {
 	static char buf[MAPS_BUFFER];
+	bool first = true;
 
-	nmodules = 0;
-	maps_read(buf, add_line, NULL);
+	maps_read(buf, add_line, &first);
 }
 
 static const struct ctl_module *find(uint64_t pc)

@@ -90,18 +90,21 @@ void tr_code_line(const char *p)
 	ranges[nranges++] = r;
 }
 
-static void code_line(char *line, void *arg)
+/* What is known goes only when something takes its place. */
+static void code_line(char *line, void *first)
 {
-	(void)arg;
+	if (*(bool *)first)
+		tr_code_none();
+	*(bool *)first = false;
 	tr_code_line(line);
 }
 
 bool tr_code_refresh(void)
 {
 	static char buf[MAPS_BUFFER];
+	bool first = true;
 
-	tr_code_none();
-	return maps_read(buf, code_line, NULL);
+	return maps_read(buf, code_line, &first);
 }
 
 static const struct tr_code *search(uint64_t pc)

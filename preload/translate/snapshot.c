@@ -231,11 +231,21 @@ static void look_at_file(const struct mapping *m)
 	}
 }
 
-static void one(char *line, void *arg)
+/* The list of mappings can be read: of descriptors there may be one, and that comes first. */
+static void begin(void)
+{
+	if (snap.out.kind == TRC_STREAM_MEMORY) /* the program has not begun, or is a new child's only thread */
+		tr_code_none();
+	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+static void one(char *line, void *first)
 {
 	struct mapping m;
 
-	(void)arg;
+	if (*(bool *)first)
+		begin();
+	*(bool *)first = false;
 	if (snap.out.kind == TRC_STREAM_MEMORY)
 		tr_code_line(line);
 	parse(line, &m);
@@ -258,6 +268,7 @@ void tr_snapshot(enum trc_stream stream)
 {
 	static char buf[MAPS_BUFFER];
 	static void *buffer; /* stays: what is ours is never given back */
+	bool first = true;
 
 	if (!buffer)
 		buffer = tr_alloc(BUFFER);
@@ -267,10 +278,8 @@ void tr_snapshot(enum trc_stream stream)
 	}
 	tr_populate(buffer, BUFFER);
 	rec_open_lent(&snap.out, stream, buffer, BUFFER);
-	if (stream == TRC_STREAM_MEMORY) /* the program has not begun, or is a new child's only thread */
-		tr_code_none();
-	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
-	if (!maps_read(buf, one, NULL))
+	snap.pagemap = -1;
+	if (!maps_read(buf, one, &first))
 		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
 	if (snap.pagemap >= 0)
 		raw(SYS_close, snap.pagemap);
