@@ -58,6 +58,8 @@ static void print_rerun(FILE *f, const struct options *o, const struct hunt_resu
 	fprintf(f, "csched hunt --runs=%d --seed=%llu", AGAIN_RUNS, (unsigned long long)r->first_seed);
 	print_option(f, "strategy", *r->strategy ? r->strategy : "native");
 	print_option(f, "fail-exit", o->fail_exit);
+	if (!o->fail_exit && r->odd_exit)
+		fprintf(f, " --fail-exit=%d", r->odd_exit);
 	if (o->limit > 0)
 		fprintf(f, " --limit=%g", o->limit);
 	print_option(f, "options", o->shim_options);
@@ -112,7 +114,7 @@ static void print_exits(const struct options *o, const struct hunt_result *r)
 {
 	bool all = r->exits == r->runs;
 
-	if (r->exits && !o->fail_exit)
+	if (r->exits && !o->fail_exit && !r->odd_exit)
 		printf("%s%llu runs ended with an exit status other than 0 (the last with %d): --fail-exit=%d "
 		       "makes that a failure\n", all ? "all " : "", (unsigned long long)r->exits, r->exit_status,
 		       r->exit_status);
@@ -167,6 +169,7 @@ static void print_json(const struct hunt_result *r)
 	json_uint(&j, "failures", r->failures);
 	json_uint(&j, "timeouts", r->timeouts);
 	json_uint(&j, "exits", r->exits);
+	json_int(&j, "odd_exit", r->odd_exit);
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "run_seconds", r->run_seconds);
 	json_str(&j, "trace", r->trace);

@@ -3,6 +3,7 @@
 #include "common/vec.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -132,4 +133,25 @@ void files_thin_output(const char *path)
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size - OUTPUT_KEPT);
 	if (fd >= 0)
 		close(fd);
+}
+
+err_t files_make_dirs(const char *path)
+{
+	char *part = xstrdup(path);
+	err_t e = NULL;
+
+	for (char *p = part + 1; !e; p++) {
+		bool end = !*p;
+
+		if (!end && *p != '/')
+			continue;
+		*p = 0;
+		if (mkdir(part, 0777) && errno != EEXIST)
+			e = err_errno("%s", part);
+		if (end)
+			break;
+		*p = '/';
+	}
+	free(part);
+	return e;
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 void files_remove_tree(const char *path);
+/* A directory, and those it is in. */
+err_t files_make_dirs(const char *path);
 /* A new directory below $TMPDIR; without that below /dev/shm if it has room, else /tmp. */
 err_t files_make_work(const char *name, char *out, size_t size);
 /* A new file there, open for writing; the caller frees and unlinks *path. */

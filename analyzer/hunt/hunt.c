@@ -24,6 +24,8 @@
 /* A failure whose trace was refused is looked for again: so often, and so long. */
 #define MOST_REFUSED 8
 #define REFUSED_SECONDS 10.0
+/* Runs like the one that ended with a status nobody knew to be a failure: its trace is gone. */
+#define ODD_REPEATS 20
 #define FIRST_LIMIT 60.0 /* seconds for the first run, whose length is unknown */
 
 struct job {
@@ -48,6 +50,9 @@ struct hunt {
 	uint64_t started;
 	double begin, shown;
 	uint64_t undisturbed, undisturbed_failed;
+	bool calm_exits;          /* an undisturbed run ended with another status than 0 */
+	struct job again;         /* the run that first ended with such a status: run, seed, hunt ... */
+	uint32_t repeats;         /* ... and how often it is still to be done again */
 };
 
 static err_t make_work(struct hunt *h)
@@ -109,6 +114,8 @@ static char *options_of(const struct hunt *h, const struct job *j)
 		launch_option(&b, "hunt", j->hunt);
 	if (h->o->fail_exit)
 		launch_option(&b, "fail_exit", h->o->fail_exit);
+	else if (h->res->odd_exit)
+		option_number(&b, "fail_exit", (uint64_t)h->res->odd_exit);
 	if (h->o->options && *h->o->options)
 		strbuf_fmt(&b, ":%s", h->o->options);
 	return strbuf_take(&b);
@@ -124,11 +131,17 @@ static const struct job *next_run(struct hunt *h)
 {
 	struct job *n = &h->next;
 
-	if (!h->has_next) {
-		n->run = h->started;
-		plan_next(&h->plan, n->run, &n->seed, n->hunt, sizeof n->hunt);
-		h->has_next = true;
+	if (h->has_next)
+		return n;
+	if (h->repeats) {
+		h->repeats--;
+		n->seed = h->again.seed;
+		memcpy(n->hunt, h->again.hunt, sizeof n->hunt);
+	} else {
+		plan_next(&h->plan, h->started, &n->seed, n->hunt, sizeof n->hunt);
 	}
+	n->run = h->started;
+	h->has_next = true;
 	return n;
 }
 
@@ -274,7 +287,6 @@ static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 	memcpy(res->strategy, j->hunt, sizeof res->strategy);
 	res->output = tail_of(j->output);
 	if (h->o->out) {
-		mkdir(h->o->out, 0777);
 		res->trace = xasprintf("%s/%s", h->o->out, base);
 	} else {
 		res->trace = xstrdup(base);
@@ -314,6 +326,37 @@ static err_t consider(struct hunt *h, const struct job *j, const char *trace)
 	return good || !res->trace ? keep(h, j, trace) : NULL;
 }
 
+static bool statuses_given(const struct hunt *h)
+{
+	const char *env = getenv("CSCHED_OPTIONS");
+
+	return h->o->fail_exit || (h->o->options && strstr(h->o->options, "fail_exit")) ||
+	       (env && strstr(env, "fail_exit"));
+}
+
+/*
+ * A test that fails now and then often just ends with a status. When no undisturbed run does, it is
+ * what the hunt is for, and from now on a failure.
+ */
+static void note_exit(struct hunt *h, const struct job *j, int status, bool calm)
+{
+	struct hunt_result *r = h->res;
+
+	if (!r->exits++)
+		r->exit_output = tail_of(j->output);
+	r->exit_status = status;
+	h->calm_exits |= calm;
+	if (r->odd_exit || h->calm_exits || !h->undisturbed || statuses_given(h))
+		return;
+	r->odd_exit = status;
+	h->again.seed = j->seed;
+	memcpy(h->again.hunt, j->hunt, sizeof h->again.hunt);
+	h->repeats = ODD_REPEATS;
+	if (!h->o->quiet)
+		fprintf(stderr, "%scsched hunt: a run ended with exit status %d, which undisturbed runs do not: "
+			"it is hunted for (--fail-exit=%d)\n", isatty(2) ? "\r\033[K" : "", status, status);
+}
+
 static err_t finish_job(struct hunt *h, struct job *j)
 {
 	double seconds = child_now() - j->child.started;
@@ -322,16 +365,13 @@ static err_t finish_job(struct hunt *h, struct job *j)
 
 	int status = child_finish(&j->child);
 	h->res->runs++;
-	if (!late && WIFEXITED(status) && WEXITSTATUS(status)) {
-		if (!h->res->exits++)
-			h->res->exit_output = tail_of(j->output);
-		h->res->exit_status = WEXITSTATUS(status);
-	}
+	bool calm = !*j->hunt || !strcmp(j->hunt, "learn/0/0");
+	if (!late && WIFEXITED(status) && WEXITSTATUS(status))
+		note_exit(h, j, WEXITSTATUS(status), calm);
 	h->res->timeouts += late;
 	if (h->plan.run_seconds <= 0 && !late)
 		h->plan.run_seconds = h->res->run_seconds = seconds;
 	char *trace = failed_trace(j->dir, h->res);
-	bool calm = !*j->hunt || !strcmp(j->hunt, "learn/0/0");
 	h->undisturbed += calm;
 	h->undisturbed_failed += calm && trace;
 	if (trace)
@@ -492,7 +532,11 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 	h->plan.strategy = o->strategy;
 	h->plan.seed = o->seed;
 	interrupt_catch();
-	err_t e = make_work(h);
+	/* Now: the failure may come only once. */
+	bool made_out = o->out && *o->out && access(o->out, F_OK);
+	err_t e = made_out ? files_make_dirs(o->out) : NULL;
+	if (!e)
+		e = make_work(h);
 	if (!e) {
 		char *path = o->sites ? xstrdup(o->sites) : xasprintf("%s/sites", h->work);
 		char *link_to = xasprintf("%s/sites", h->work);
@@ -511,6 +555,8 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 		h->begin = child_now();
 		e = loop(h);
 		summarise(h);
+		if (made_out && !res->trace)
+			rmdir(o->out);
 	}
 	plan_free(&h->plan);
 	files_remove_tree(h->work);
