@@ -9,6 +9,8 @@
 #include "analyzer/machine/code.h"
 #include "analyzer/machine/shadow.h"
 
+#include <string.h>
+
 void shadow_binary_slow(struct mach *m, const struct mach_op *op);
 void shadow_unary_slow(struct mach *m, const struct mach_op *op);
 
@@ -110,5 +112,14 @@ void shadow_set_memory(struct mach *m, uint64_t address, unsigned size, expr_id 
 
 /* shadow_flags.c: the value of a condition-code helper; EXPR_NONE: no table row. */
 expr_id shadow_flags_call(struct mach *m, const struct mach_call *c);
+
+/* The eight bytes at this offset of the state, as they are. */
+static inline uint64_t shadow_concrete(struct mach *m, uint32_t offset)
+{
+	uint64_t v;
+
+	memcpy(&v, mach_at(m, offset), 8);
+	return v;
+}
 
 #endif
