@@ -346,7 +346,8 @@ void exec_syscall(struct mach_run *r, struct execution *x, struct run_thread *t)
 	default:
 		break;
 	}
-	if (!from_record(r, t, nr) && !results_elsewhere(r, t, nr) && !exec_spawn(r, x, t, nr) && !exec_anew(r, x, t, nr)) {
+	if (!from_record(r, t, nr) && !results_elsewhere(r, t, nr) && !exec_spawn(r, x, t, nr) &&
+	    !exec_anew(r, x, t, nr)) {
 		char *what = xasprintf("system call %llu with other arguments",
 				       (unsigned long long)nr);
 
