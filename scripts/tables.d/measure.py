@@ -40,7 +40,8 @@ def timed(command, cwd):
     child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     # wait(timeout=) looks in ever longer steps and would round up to the next one: 4, 16, 32 ms.
-    limit = threading.Timer(60, child.kill)
+    # None takes a tenth of this; some hang natively, too.
+    limit = threading.Timer(15, child.kill)
     limit.start()
     status = child.wait()
     seconds = time.monotonic() - start
