@@ -121,7 +121,10 @@ static enum part step(const struct locks *l, struct word *w, const struct sym_ev
 	}
 	if (!was || !*now || e->op != SYM_RMW)
 		return PART_NONE;
-	return *owner == e->thread || stays_at_it(l, e) ? PART_DROPPED : PART_TRY;
+	if (*owner == e->thread || stays_at_it(l, e))
+		return PART_DROPPED;
+	/* Who goes on having changed it got something: a share of it, say. */
+	return *now == was ? PART_TRY : PART_NONE;
 }
 
 static void live(struct locks *l, uint32_t var)
