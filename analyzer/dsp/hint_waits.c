@@ -267,13 +267,14 @@ static bool waits_holding_hint(const struct sym_trace *t, struct dsp_hint *h)
 /* ---- a signal that woke one who could do nothing with it ---- */
 
 /* The thread's wait before `last`, of the same condition, behind which it wrote nothing; SYM_NONE: none. */
-static uint32_t woken_for_nothing(const struct sym_thread *th, uint32_t last)
+static uint32_t woken_for_nothing(const struct sym_trace *t, const struct sym_thread *th, uint32_t last)
 {
 	for (uint32_t i = last; i-- > 0;) {
 		const struct sym_event *e = &th->events[i];
 
 		if (e->op == SYM_WAIT)
-			return e->target == th->events[last].target && e->pc == th->events[last].pc ? i : SYM_NONE;
+			return e->target == th->events[last].target &&
+			       dsp_same_place(t, e, &th->events[last]) ? i : SYM_NONE;
 		if (dsp_is_write(e) || e->op == SYM_SIGNAL || e->op == SYM_BROADCAST)
 			return SYM_NONE;
 	}
@@ -287,7 +288,7 @@ static size_t waits_elsewhere(const struct sym_trace *t, const struct sym_event 
 		const struct sym_event *x = dsp_event_at(t, (struct sched_ref){
 			t->failure.blocked[k].thread, t->failure.blocked[k].event });
 
-		if (x && x->op == SYM_WAIT && x->target == e->target && x->pc != e->pc)
+		if (x && x->op == SYM_WAIT && x->target == e->target && !dsp_same_place(t, x, e))
 			return k;
 	}
 	return SIZE_MAX;
@@ -323,7 +324,7 @@ static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
 
 		if (!e || e->op != SYM_WAIT)
 			continue;
-		woken.index = woken_for_nothing(&t->threads[again.thread], again.index);
+		woken.index = woken_for_nothing(t, &t->threads[again.thread], again.index);
 		size_t other = waits_elsewhere(t, e);
 		if (woken.index == SYM_NONE || other == SIZE_MAX || !signal_before(m, woken, &signal))
 			continue;
@@ -403,7 +404,7 @@ static bool not_tested_again(const struct dsp_map *m, const struct dsp_pair *p, 
 	again = read_of(th, read->target, *wait, true);
 
 	size_t at = dsp_at(m, DSP_FAILING, p->before);
-	return *test && again && again->pc != (*test)->pc && at != DSP_NEVER &&
+	return *test && again && !dsp_same_place(t, again, *test) && at != DSP_NEVER &&
 	       at > dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait - 1 }) &&
 	       at < dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait + 1 });
 }

@@ -108,6 +108,13 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
 		   const struct sched_answer *a, struct dsp *d);
 
 /* place.c */
+/*
+ * One instruction of a library's is many places of the program: v.empty() here and there is the
+ * same code. same_place: executed for the same line of the program; same_calls: called the same
+ * way all through. Traces without stacks have only the instruction.
+ */
+bool dsp_same_place(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b);
+bool dsp_same_calls(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b);
 void dsp_fingerprint(const struct sym_trace *t, struct dsp *d);
 
 #endif

@@ -50,6 +50,29 @@ const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_ev
 	return &s->frames[0];
 }
 
+bool dsp_same_calls(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b)
+{
+	const struct sym_stack *x, *y;
+
+	if (a->stack >= t->nstacks || b->stack >= t->nstacks || a->stack == b->stack)
+		return true;
+	x = &t->stacks[a->stack];
+	y = &t->stacks[b->stack];
+	if (x->n != y->n)
+		return false;
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->frames[i].pc != y->frames[i].pc)
+			return false;
+	return true;
+}
+
+bool dsp_same_place(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b)
+{
+	const struct sym_frame *x = dsp_place(t, a), *y = dsp_place(t, b);
+
+	return a->pc == b->pc && (!x || !y || x->pc == y->pc);
+}
+
 /* "std::vector<int, std::allocator<int> >::push_back" is "vector::push_back" to who wrote the call. */
 static char *without_templates(const char *name)
 {

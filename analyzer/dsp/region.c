@@ -130,12 +130,18 @@ static enum evidence weigh(const struct sym_trace *t, const struct sym_event *fi
 	 * The same instruction twice: two rounds of a loop, not one region, unless the second goes on
 	 * with what the first one read (a compare-and-swap that is tried again); once: an update.
 	 */
-	if (first->pc && first->pc == last->pc &&
+	if (first->pc && first->pc == last->pc && dsp_same_calls(t, first, last) &&
 	    (!first->occurrence || first->occurrence != last->occurrence) &&
 	    !written_from(t, first, last) && !compared_to(t, first, last))
 		return NOTHING;
+	if (split && depends(t, first, last))
+		return DEPENDENT;
+	/* Called from two places, a function twice is one region only where the second call depends
+	 * on what the first one saw. */
+	if (first->pc && first->pc == last->pc && !dsp_same_calls(t, first, last))
+		return NOTHING;
 	if (split)
-		return depends(t, first, last) ? DEPENDENT : SPLIT;
+		return SPLIT;
 	if (stale)
 		return STALE_WRITE;
 	/* R R W: the update that the reader will not see; all else is serial. */

@@ -419,7 +419,27 @@ static void two_rounds(struct fixture *fx)
 {
 	fixture_check_then_act(fx);
 	fixture_at(fx, 1, 2)->pc = fixture_at(fx, 1, 5)->pc;
+	fixture_at(fx, 1, 2)->stack = fixture_at(fx, 1, 5)->stack;
 	fixture_at(fx, 1, 5)->occurrence = fixture_at(fx, 1, 2)->occurrence + 1;
+}
+
+/* One instruction of a library's, called from two lines, and the one led to the other. */
+static void two_calls(struct fixture *fx)
+{
+	fixture_check_then_act(fx);
+	for (uint32_t i = 2; i <= 5; i += 3) {
+		struct sym_event *e = fixture_at(fx, 1, i);
+		struct sym_frame frames[] = {
+			{ .function = (char *)"vector::empty", .pc = 0x900, .line = 5,
+			  .file = (char *)"/usr/include/c++/vector" },
+			fx->trace->stacks[e->stack].frames[0],
+		};
+
+		frames[1].pc = 0x100 * i;
+		e->stack = sym_add_stack(fx->trace, frames, 2);
+		e->pc = 0x900;
+		e->occurrence = i;
+	}
 }
 
 /* The same, but what is read first is what the second round puts there, or compares with. */
@@ -495,6 +515,8 @@ static const struct expected table[] = {
 	  { "table.c:10 to 11", "T0.2 reads `table[1]' at table.c:20" }, DSP_HINT_NONE, 1 },
 	{ "a barrier in between", across_a_barrier, DSP_HINT_ORDER, { "crasher.c:21" },
 	  DSP_HINT_NONE, 0 },
+	{ "one instruction, called from two lines", two_calls, DSP_HINT_ATOMIC,
+	  { "Keep `m' locked from crasher.c:11 to 14" }, DSP_HINT_NONE, 1 },
 	{ "two rounds of a loop", two_rounds, DSP_HINT_ORDER, { "crasher.c:21" },
 	  DSP_HINT_NONE, 0 },
 	{ "a swap that is tried again", tried_again, DSP_HINT_ATOMIC, { "crasher.c:21" },
