@@ -38,7 +38,7 @@ struct hunt_result {
 	uint64_t runs, failures, timeouts;
 	uint64_t exits;        /* runs that ended with a status other than 0 ... */
 	int exit_status;       /* ... that of the last one ... */
-	int odd_exit;          /* one that undisturbed runs do not end with, taken for a failure; 0: none */
+	int odd_exit;          /* one that some runs end with and some do not, taken for a failure; 0: none */
 	char *exit_output;     /* ... and what the first one printed (the last 4 KiB); or NULL */
 	double seconds;
 	double first_seconds;  /* to the first failure */
