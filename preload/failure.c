@@ -192,6 +192,37 @@ static size_t exception_name(char *buf, size_t size)
 	return len;
 }
 
+/*
+ * "St12out_of_range" is std::out_of_range, "N2db5ErrorE" db::Error. What is not made of plain names
+ * (templates) stays as the compiler wrote it; the mangled name is in the record's detail, too.
+ */
+static void word_type(struct raw_text *text, const char *s, size_t n)
+{
+	TEXT(out, 400);
+	bool nested = n > 2 && s[0] == 'N' && s[n - 1] == 'E';
+	size_t i = nested, end = n - nested;
+
+	if (i + 2 < end && s[i] == 'S' && s[i + 1] == 't') {
+		text_str(&out, "std::");
+		i += 2;
+	}
+	for (bool first = true; i < end; first = false) {
+		size_t len = 0;
+
+		while (i < end && s[i] >= '0' && s[i] <= '9' && len < n)
+			len = 10 * len + (size_t)(s[i++] - '0');
+		if (!len || len > end - i || (!first && !nested)) {
+			text_strn(text, s, n);
+			return;
+		}
+		if (!first)
+			text_str(&out, "::");
+		text_strn(&out, s + i, len);
+		i += len;
+	}
+	text_str(text, out.s);
+}
+
 void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
 			 const uint64_t regs[TRC_NREGS])
 {
@@ -204,7 +235,7 @@ void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
 		if ((n = exception_name(detail, sizeof detail))) {
 			kind = TRC_FAIL_EXCEPTION;
 			text_str(&text, "uncaught exception of type ");
-			text_strn(&text, detail, n);
+			word_type(&text, detail, n);
 		} else {
 			kind = TRC_FAIL_ABORT;
 			n = abort_message(detail, sizeof detail);
