@@ -30,7 +30,7 @@ bool ext_matters(struct ext *x, const struct mach_access *a, bool *program)
 		return false;
 	if (*program)
 		ext_thread(x, a->thread)->program_insn = a->insn;
-	if (!share_is_shared(x->share, a->address))
+	if (!share_touches(x->share, a->address, a->size))
 		return false;
 	/* The library call in which the failing thread died acts for the program. */
 	if (x->failing_in_runtime && a->thread == x->failing && a->insn > x->failing_since)
@@ -145,13 +145,16 @@ static expr_id extent_access(void *arg, const struct mach_access *a, expr_id val
 	(void)value;
 	if (!ext_matters(x, a, &program) || a->time < x->from)
 		return EXPR_NONE;
-	/* A location lies in one granule: accesses across two are cut. */
-	uint64_t cut = (a->address | 7) + 1, end = a->address + a->size;
-	if (end <= cut) {
-		ext_locations_add(x, a->address, a->size);
-	} else {
-		ext_locations_add(x, a->address, (unsigned)(cut - a->address));
-		ext_locations_add(x, cut, (unsigned)(end - cut));
+	/* A location lies in 8 aligned bytes, all of them shared: accesses are cut accordingly. */
+	for (unsigned from = 0, n; from < a->size; from += n) {
+		uint64_t at = a->address + from;
+		bool shared = share_is_shared(x->share, at);
+
+		for (n = 1; from + n < a->size && ((at + n) & 7) &&
+			    share_is_shared(x->share, at + n) == shared;)
+			n++;
+		if (shared)
+			ext_locations_add(x, at, n);
 	}
 	return EXPR_NONE;
 }

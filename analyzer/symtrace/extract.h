@@ -7,7 +7,7 @@
  * what that is). Four executions of the committed order, of a long run only of a
  * stretch before its end (extract_survey.h):
  *
- *   1. concrete: who touches which 8 bytes
+ *   1. concrete: who touches which bytes
  *   2. concrete: when events on shared locations happen; choice of the window (the
  *      last `window` events, or all)
  *   3. concrete: the extents of the window's accesses

@@ -118,20 +118,37 @@ static void write_piece(struct ext *x, const struct piece *p, expr_id value)
 	add(x, p, &e);
 }
 
+/* From this byte of the access on; false: what lies there nobody shares. */
 static bool piece_at(struct ext *x, const struct mach_access *a, unsigned from, struct piece *p)
 {
-	uint64_t address = a->address + from, cut = (address | 7) + 1;
-	unsigned left = a->size - from;
+	uint64_t address = a->address + from, end = a->address + a->size, cut = (address | 7) + 1;
 
 	p->a = a;
 	p->from = from;
-	p->size = address + left > cut ? (unsigned)(cut - address) : left;
 	p->l = ext_location_at(x, address);
+	if (p->l) {
+		cut = p->l->start + p->l->size;
+	} else {
+		size_t next = ext_location_from(x, address);
+
+		if (next < x->locations.n && x->locations.v[next].start < cut)
+			cut = x->locations.v[next].start;
+	}
+	p->size = (unsigned)((end < cut ? end : cut) - address);
 	if (!p->l)
 		return false;
 	p->low = (unsigned)(address - p->l->start);
 	p->whole = p->low == 0 && p->size == p->l->size;
-	return p->low + p->size <= p->l->size;
+	return true;
+}
+
+/* The bytes of a read that nobody shares have the value that memory has for its thread. */
+static expr_id own_piece(struct ext *x, const struct piece *p, expr_id value)
+{
+	if (value != EXPR_NONE)
+		return expr_extract(x->trace->pool, value, p->from * 8, p->size * 8);
+	return expr_const(x->trace->pool, p->size * 8,
+			  low_bits(p->a->value >> p->from * 8, p->size * 8));
 }
 
 /* The interposed function's ret pops the address its caller goes on at. */
@@ -170,13 +187,14 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	if (!ext_matters(x, a, &program) || !x->in_window)
 		return EXPR_NONE;
 	for (unsigned from = 0; from < a->size; from += p.size) {
-		if (!piece_at(x, a, from, &p))
-			return EXPR_NONE;
+		bool shared = piece_at(x, a, from, &p);
+
 		if (a->flags & MACH_WRITE) {
-			write_piece(x, &p, value);
+			if (shared)
+				write_piece(x, &p, value);
 			continue;
 		}
-		expr_id part = read_piece(x, &p);
+		expr_id part = shared ? read_piece(x, &p) : own_piece(x, &p, value);
 		result = result == EXPR_NONE ? part :
 			 expr_binary(x->trace->pool, EX_CONCAT, part, result);
 	}

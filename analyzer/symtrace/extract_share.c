@@ -5,15 +5,30 @@
 #include <sys/syscall.h>
 
 enum {
-	G_MULTI = 1,   /* program code of two threads */
-	G_WRITTEN = 2, /* while more than one thread was alive */
-	G_PROGRAM = 4, /* program code at all */
+	G_FOREIGN = 1, /* on the stack of another thread than the first that came */
+	G_SPLIT = 2,   /* its bytes have owners of their own */
 };
 
+/* Masks have a bit per byte. */
 struct granule {
-	uint64_t key; /* address / 8 + 1; 0: free */
-	uint32_t thread;
-	uint32_t flags;
+	uint64_t key;    /* address / 8 + 1; 0: free */
+	uint32_t thread; /* whose program code came first; G_SPLIT: index of splits[] */
+	uint8_t mine;    /* touched by that ... */
+	uint8_t multi;   /* ... by program code of two threads ... */
+	uint8_t written; /* ... and by anyone, while more than one thread was alive */
+	uint8_t flags;
+};
+
+/* Once two threads have touched different bytes: per byte the first that did, + 1; 0: none. */
+struct split {
+	uint32_t owner[8];
+};
+
+/* A granule that has shared bytes. */
+struct part {
+	uint64_t key;
+	uint8_t shared;
+	uint8_t together, alone; /* touched by accesses with, without any shared byte */
 };
 
 struct stack {
@@ -36,7 +51,8 @@ struct share {
 	struct level *level;
 	struct granule *table;
 	size_t size, used;
-	struct granule *shared; /* those that are, by themselves: few, and asked for at every access */
+	VEC(struct split) splits;
+	struct part *shared; /* few, and asked for at every access */
 	size_t nshared;
 	VEC(struct stack) stacks; /* by thread */
 	VEC(struct cancel) cancels;
@@ -64,15 +80,21 @@ void share_free(struct share *s)
 	level_free(s->level);
 	vec_free(&s->stacks);
 	vec_free(&s->cancels);
+	vec_free(&s->splits);
 	free(s->table);
 	free(s->shared);
 	free(s);
 }
 
-static struct granule *find(struct granule *table, size_t size, uint64_t key)
+static size_t home(uint64_t key, size_t size)
 {
 	/* Four neighbours lie in one line of the cache. */
-	size_t i = ((key >> 2) * 0x9e3779b97f4a7c15ull >> 16 << 2 | (key & 3)) & (size - 1);
+	return ((key >> 2) * 0x9e3779b97f4a7c15ull >> 16 << 2 | (key & 3)) & (size - 1);
+}
+
+static struct granule *find(struct granule *table, size_t size, uint64_t key)
+{
+	size_t i = home(key, size);
 
 	while (table[i].key && table[i].key != key)
 		i = (i + 1) & (size - 1);
@@ -156,23 +178,80 @@ static bool foreign_stack(struct share *s, uint32_t thread, uint64_t address)
 	return false;
 }
 
-static void touch(struct share *s, const struct mach_access *a, uint64_t address, bool program)
+/* The bytes of [address, address + size) that lie in address's granule. */
+static uint8_t bytes_of(uint64_t address, unsigned size)
+{
+	return (uint8_t)(((1u << size) - 1) << (address & 7));
+}
+
+static void split(struct share *s, struct granule *g)
+{
+	struct split p = { { 0 } };
+
+	for (unsigned i = 0; i < 8; i++)
+		if (g->mine >> i & 1)
+			p.owner[i] = g->thread + 1;
+	g->thread = (uint32_t)s->splits.n;
+	g->flags |= G_SPLIT;
+	vec_push(&s->splits, p);
+}
+
+static void touch_split(struct share *s, struct granule *g, uint32_t thread, uint8_t bytes)
+{
+	uint32_t *owner = s->splits.v[g->thread].owner;
+
+	for (unsigned i = 0; i < 8; i++) {
+		if (!(bytes >> i & 1))
+			continue;
+		if (!owner[i])
+			owner[i] = thread + 1;
+		else if (owner[i] != thread + 1)
+			g->multi |= (uint8_t)(1u << i);
+	}
+	g->mine |= bytes;
+}
+
+/* Program code of thread touches these bytes. */
+static void touch_program(struct share *s, struct granule *g, uint32_t thread, uint64_t address,
+			  uint8_t bytes)
+{
+	if (!g->mine) {
+		g->thread = thread;
+		/* Its owner need not be seen touching it: it lives there. */
+		if (foreign_stack(s, thread, address))
+			g->flags |= G_FOREIGN;
+	}
+	if (g->flags & G_FOREIGN) {
+		g->mine |= bytes;
+		g->multi |= bytes;
+		g->written |= bytes;
+		return;
+	}
+	if (g->flags & G_SPLIT) {
+		touch_split(s, g, thread, bytes);
+		return;
+	}
+	if (g->thread == thread) {
+		g->mine |= bytes;
+		return;
+	}
+	g->multi |= bytes & g->mine;
+	if (bytes & ~g->mine) {
+		split(s, g);
+		touch_split(s, g, thread, bytes);
+	}
+}
+
+static void touch(struct share *s, const struct mach_access *a, uint64_t address, unsigned size,
+		  bool program)
 {
 	struct granule *g = granule_at(s, address);
+	uint8_t bytes = bytes_of(address, size);
 
 	if ((a->flags & MACH_WRITE) && s->alive > 1)
-		g->flags |= G_WRITTEN;
-	if (!program)
-		return;
-	if (!(g->flags & G_PROGRAM)) {
-		g->flags |= G_PROGRAM;
-		g->thread = a->thread;
-		/* Its owner need not be seen touching it: it lives there. */
-		if (foreign_stack(s, a->thread, address))
-			g->flags |= G_MULTI | G_WRITTEN;
-	} else if (g->thread != a->thread) {
-		g->flags |= G_MULTI;
-	}
+		g->written |= bytes;
+	if (program)
+		touch_program(s, g, a->thread, address, bytes);
 }
 
 static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
@@ -201,7 +280,9 @@ static void watch_cancel(struct share *s, const struct mach_access *a)
 			continue;
 		c->word = a->address;
 		c->open = false;
-		granule_at(s, a->address)->flags |= G_MULTI | G_WRITTEN;
+		struct granule *g = granule_at(s, a->address);
+		g->multi |= bytes_of(a->address, a->size);
+		g->written |= bytes_of(a->address, a->size);
 		return;
 	}
 }
@@ -226,15 +307,29 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	bool program = !kernel && level_is_program(s->level, a->thread, a->pc);
 	if (own_stack(s, a->thread, a->address))
 		return EXPR_NONE;
-	touch(s, a, a->address, program);
-	if ((a->address ^ (a->address + a->size - 1)) >> 3)
-		touch(s, a, a->address + a->size - 1, program);
+	touch(s, a, a->address, a->size, program);
+	uint64_t next = (a->address | 7) + 1, end = a->address + a->size;
+	if (end > next)
+		touch(s, a, next, (unsigned)(end - next), program);
 	return EXPR_NONE;
 }
 
-static bool is_shared(const struct granule *g)
+static uint8_t shared_bytes(const struct granule *g)
 {
-	return (g->flags & (G_MULTI | G_WRITTEN)) == (G_MULTI | G_WRITTEN);
+	return g->multi & g->written;
+}
+
+static void forget_granule(struct share *s, struct granule *g)
+{
+	uint8_t keep = shared_bytes(g);
+
+	if (!keep)
+		g->flags = 0;
+	for (unsigned i = 0; (g->flags & G_SPLIT) && i < 8; i++)
+		if (!(keep >> i & 1))
+			s->splits.v[g->thread].owner[i] = 0;
+	g->mine &= keep;
+	g->multi = g->written = keep;
 }
 
 /* What is mapped there now is not what other threads may have touched there before. */
@@ -244,16 +339,16 @@ static void forget(struct share *s, uint64_t start, uint64_t end)
 		for (size_t i = 0; i < s->size; i++) {
 			struct granule *g = &s->table[i];
 
-			if (g->key && g->key - 1 >= start >> 3 && g->key - 1 < end >> 3 && !is_shared(g))
-				g->flags = 0;
+			if (g->key && g->key - 1 >= start >> 3 && g->key - 1 < end >> 3)
+				forget_granule(s, g);
 		}
 		return;
 	}
 	for (uint64_t at = start; at < end; at += 8) {
 		struct granule *g = find(s->table, s->size, (at >> 3) + 1);
 
-		if (g->key && !is_shared(g))
-			g->flags = 0;
+		if (g->key)
+			forget_granule(s, g);
 	}
 }
 
@@ -297,6 +392,15 @@ static bool on_stop(void *arg)
 	return s->stop && s->stop(s->stop_arg);
 }
 
+static struct part *part_of(const struct share *s, uint64_t key)
+{
+	size_t i = home(key, s->nshared);
+
+	while (s->shared[i].key && s->shared[i].key != key)
+		i = (i + 1) & (s->nshared - 1);
+	return &s->shared[i];
+}
+
 static void keep_shared(struct share *s)
 {
 	uint64_t n = share_count(s);
@@ -305,9 +409,12 @@ static void keep_shared(struct share *s)
 	for (s->nshared = 64; s->nshared < 4 * n;)
 		s->nshared *= 2;
 	s->shared = xcalloc(s->nshared, sizeof *s->shared);
-	for (size_t i = 0; i < s->size; i++)
-		if (is_shared(&s->table[i]))
-			*find(s->shared, s->nshared, s->table[i].key) = s->table[i];
+	for (size_t i = 0; i < s->size; i++) {
+		const struct granule *g = &s->table[i];
+
+		if (shared_bytes(g))
+			*part_of(s, g->key) = (struct part){ .key = g->key, .shared = shared_bytes(g) };
+	}
 }
 
 err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t onward_insns,
@@ -333,11 +440,40 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 	return e;
 }
 
+static bool touches(struct share *s, uint64_t address, unsigned size)
+{
+	struct part *p = part_of(s, (address >> 3) + 1);
+	uint8_t bytes = bytes_of(address, size);
+
+	if (!p->key)
+		return false;
+	if (!(bytes & p->shared)) {
+		p->alone |= bytes;
+		return false;
+	}
+	p->together |= bytes;
+	return true;
+}
+
+bool share_touches(struct share *s, uint64_t address, unsigned size)
+{
+	uint64_t next = (address | 7) + 1;
+
+	if (!s->shared)
+		return false;
+	bool first = touches(s, address, size);
+	return (address + size > next && touches(s, next, (unsigned)(address + size - next))) || first;
+}
+
+void share_settle(struct share *s)
+{
+	for (size_t i = 0; i < s->nshared; i++)
+		s->shared[i].shared |= s->shared[i].together & ~s->shared[i].alone;
+}
+
 bool share_is_shared(const struct share *s, uint64_t address)
 {
-	uint64_t key = (address >> 3) + 1;
-
-	return s->shared && find(s->shared, s->nshared, key)->key == key;
+	return s->shared && part_of(s, (address >> 3) + 1)->shared >> (address & 7) & 1;
 }
 
 uint64_t share_count(const struct share *s)
@@ -345,7 +481,7 @@ uint64_t share_count(const struct share *s)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < s->size; i++)
-		n += is_shared(&s->table[i]);
+		n += shared_bytes(&s->table[i]) != 0;
 	return n;
 }
 

@@ -1,11 +1,11 @@
 /*
  * Which memory is shared, found by watching one execution.
  *
- * The unit is a granule: 8 aligned bytes. A granule is shared when program code
- * of two threads touched it and it was written while more than one thread was
- * alive; memory on a thread's own stack is shared as soon as program code of
- * another live thread touches it. Stacks that the C library hands from a dead
- * thread to a new one are the new one's. Shared is also the word by which the C
+ * A byte is shared when program code of two threads touched it and it was written
+ * while more than one thread was alive; memory on a thread's own stack is shared as
+ * soon as program code of another live thread touches it. By bytes, because a counter that one
+ * thread keeps beside a shared word would fill the window with events of no interest. Stacks that
+ * the C library hands from a dead thread to a new one are the new one's. Shared is also the word by which the C
  * library tells a thread that it is cancelled, although only the library touches it.
  */
 #ifndef CSCHED_SYMTRACE_EXTRACT_SHARE_H
@@ -25,10 +25,18 @@ void share_free(struct share *s);
 err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t onward_insns,
 		  bool (*stop)(void *), void *stop_arg);
 
+/* Is any of these bytes? At most 8 of them. Remembers which bytes were asked for together. */
+bool share_touches(struct share *s, uint64_t address, unsigned size);
+/*
+ * All accesses were asked for: bytes that are never touched but together with shared ones are
+ * parts of the same variable, although another thread looks only at a part of it, and count
+ * as shared from now on. That makes no event more.
+ */
+void share_settle(struct share *s);
 bool share_is_shared(const struct share *s, uint64_t address);
 /* The thread that is told there that it is cancelled, or SYM_NONE. */
 uint32_t share_cancelled(const struct share *s, uint64_t address);
-uint64_t share_count(const struct share *s);    /* shared granules */
+uint64_t share_count(const struct share *s);    /* words of 8 bytes that have some */
 uint64_t share_accesses(const struct share *s); /* accesses seen */
 
 #endif

@@ -77,6 +77,7 @@ static err_t count_events(struct ext *x)
 	if (x->failing != SYM_NONE)
 		s->failing_since = ext_thread(x, x->failing)->program_insn;
 	x->onward = x->steps = 0;
+	share_settle(s->share);
 	return e;
 }
 
