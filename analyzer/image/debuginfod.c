@@ -1,8 +1,10 @@
 #include "analyzer/image/debuginfod.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef void *begin_fn(void);
 typedef void end_fn(void *client);
@@ -11,6 +13,7 @@ typedef int find_fn(void *client, const unsigned char *id, int n, char **path);
 /* libdebuginfod drags curl behind it, so it is taken only when it is there. */
 static struct {
 	bool tried;
+	bool silent; /* a server let us wait in vain */
 	begin_fn *begin;
 	end_fn *end;
 	find_fn *find[2]; /* by enum img_fetch */
@@ -40,11 +43,15 @@ static bool load(void)
 int img_debuginfod(enum img_fetch what, const uint8_t *id, size_t n, char **path)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	int fd = -1;
+	int fd = -ENOENT;
 
 	*path = NULL;
-	if (!urls || !*urls || !load())
-		return -1;
+	if (!urls || !*urls || lib.silent || !load())
+		return -ENOENT;
+	/* The client waits 90 s for a silent server, three times over: once is enough. */
+	setenv("DEBUGINFOD_RETRY_LIMIT", "0", 0);
+	if (isatty(STDERR_FILENO))
+		setenv("DEBUGINFOD_PROGRESS", "1", 0);
 	void *client = lib.begin();
 
 	if (client) {
@@ -55,5 +62,6 @@ int img_debuginfod(enum img_fetch what, const uint8_t *id, size_t n, char **path
 		free(*path);
 		*path = NULL;
 	}
-	return fd < 0 ? -1 : fd;
+	lib.silent = fd == -ETIME || fd == -ETIMEDOUT;
+	return lib.silent ? -ETIME : fd;
 }

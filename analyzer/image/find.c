@@ -9,6 +9,7 @@
 #include "analyzer/image/internal.h"
 
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <string.h>
 
 #include "analyzer/image/debuginfod.h"
@@ -131,15 +132,23 @@ static bool try_debuginfod(struct search *s, enum img_fetch what)
 		return false;
 	int fd = img_debuginfod(what, s->m->build_id, s->m->build_id_len, &path);
 
+	if (fd == -ETIME)
+		img_note(s->m->set, "debuginfod did not answer in time; it was not asked again");
 	if (fd < 0)
 		return false;
-	bool found = img_elf_open_fd(s->out, fd, path ? path : "debuginfod");
+	const char *name = path ? path : "debuginfod";
+	bool found = img_elf_open_fd(s->out, fd, name);
 
-	free(path);
-	if (found && !same_build(s->m, s->out->elf)) {
+	if (!found) {
+		img_note(s->m->set, "%s: what debuginfod sent (%s) is no x86-64 ELF file",
+			 s->m->name, name);
+	} else if (!same_build(s->m, s->out->elf)) {
+		img_note(s->m->set, "%s: what debuginfod sent (%s) is another build", s->m->name,
+			 name);
 		img_elf_close(s->out);
 		found = false;
 	}
+	free(path);
 	return found;
 }
 
@@ -261,7 +270,7 @@ static void open_alt(struct img_module *m)
 	const char *name;
 	const void *id;
 	ssize_t n = dwelf_dwarf_gnu_debugaltlink(m->dwarf, &name, &id);
-	struct img_module wanted = { .path = (char *)"", .name = "" };
+	struct img_module wanted = { .set = m->set, .path = (char *)"", .name = m->name };
 	struct search s = { .m = &wanted, .out = &m->alt };
 
 	if (n <= 0 || n > 64)
