@@ -81,23 +81,96 @@ err_t trace_image(struct trc *t, bool strict, struct img_set **out)
 	return e;
 }
 
+static char *frame_text(const struct img_frame *f)
+{
+	struct strbuf b = { 0 };
+
+	term_text(&b, f->function, strlen(f->function));
+	if (f->file) {
+		strbuf_str(&b, " (");
+		term_text(&b, f->file, strlen(f->file));
+		strbuf_fmt(&b, ":%u)", f->line);
+	}
+	return strbuf_take(&b);
+}
+
 char *trace_pc_text(struct img_set *set, uint64_t pc)
 {
 	struct img_frame f;
-	struct strbuf b = { 0 };
 
 	if (!img_frames(set, pc, &f, 1) || !f.function)
 		return xasprintf("0x%" PRIx64, pc);
-	term_text(&b, f.function, strlen(f.function));
-	if (f.file) {
-		strbuf_str(&b, " (");
-		term_text(&b, f.file, strlen(f.file));
-		strbuf_fmt(&b, ":%u)", f.line);
-	}
-	return strbuf_take(&b);
+	return frame_text(&f);
 }
 
 char *trace_site_text(struct img_set *set, uint64_t return_address)
 {
 	return return_address ? trace_pc_text(set, return_address - 1) : xstrdup("?");
+}
+
+static bool read_stack(void *arg, uint64_t address, void *buf, size_t n)
+{
+	const struct trc_stack *s = arg;
+
+	if (address < s->address || address - s->address > s->length ||
+	    n > s->length - (address - s->address))
+		return false;
+	memcpy(buf, s->bytes + (address - s->address), n);
+	return true;
+}
+
+enum { MOST_FRAMES = 64, MOST_INLINED = 16 };
+
+/* The innermost frame somebody would look at; NULL: the stack shows none. */
+static char *place_in_stack(struct img_set *set, const struct trc_stack *s)
+{
+	struct img_regs regs = { .known = IMG_ALL_REGS };
+	struct img_memory mem = { read_stack, (void *)s };
+	uint64_t pcs[MOST_FRAMES];
+
+	for (unsigned i = 0; i < 16; i++)
+		regs.r[img_reg_of_x86[i]] = s->regs[i];
+	regs.r[IMG_RIP] = s->regs[TRC_RIP];
+	size_t n = img_unwind(set, &regs, &mem, pcs, MOST_FRAMES);
+
+	for (size_t i = 0; i < n; i++) {
+		struct img_frame f[MOST_INLINED];
+		size_t nf = img_frames(set, pcs[i], f, MOST_INLINED);
+
+		for (size_t k = 0; k < nf; k++)
+			if (f[k].function && f[k].module && !img_runtime_frame(&f[k]))
+				return frame_text(&f[k]);
+	}
+	return NULL;
+}
+
+char *trace_failure_place(struct img_set *set, const struct trc *t)
+{
+	const struct trc_failure *f = t->failure;
+	uint64_t pc = f->regs[TRC_RIP];
+	char *place = NULL;
+
+	for (size_t i = 0; i < t->stacks.n && !place; i++)
+		if (t->stacks.v[i]->thread == f->thread && !t->stacks.v[i]->rec.flags &&
+		    t->stacks.v[i]->regs[TRC_RIP] == pc)
+			place = place_in_stack(set, t->stacks.v[i]);
+	if (place)
+		return place;
+	/* A signal strikes at an instruction; the other failures are calls that were made. */
+	return f->rec.flags == TRC_FAIL_SIGNAL ? trace_pc_text(set, pc) : trace_site_text(set, pc);
+}
+
+char *trace_failure_text(const struct trc_failure *f)
+{
+	static const char exception[] = "uncaught exception of type ";
+
+	if (f->rec.flags != TRC_FAIL_EXCEPTION || !f->detail_len || f->text_len < sizeof exception ||
+	    memcmp(f->data, exception, sizeof exception - 1))
+		return xasprintf("%.*s", (int)f->text_len, f->data);
+	char *raw = xasprintf("%.*s", (int)f->detail_len, f->data + f->text_len);
+	char *type = img_type_text(raw), *text = xasprintf("%s%s", exception, type);
+
+	free(raw);
+	free(type);
+	return text;
 }

@@ -17,4 +17,12 @@ char *trace_pc_text(struct img_set *set, uint64_t pc);
 /* The same for a return address (of a call site). */
 char *trace_site_text(struct img_set *set, uint64_t return_address);
 
+/*
+ * Where the failure is to be looked for: the innermost frame of the failing thread outside the C and C++
+ * run-time (inside abort() there is nothing to see); the place itself when the stack leads nowhere.
+ */
+char *trace_failure_place(struct img_set *set, const struct trc *t);
+/* The reason in words, as recorded (not safe for a terminal), types of exceptions as in the source. */
+char *trace_failure_text(const struct trc_failure *f);
+
 #endif

@@ -3,6 +3,7 @@
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native.h"
 #include "analyzer/machine/machine.h"
+#include "analyzer/trace_image.h"
 #include "common/json.h"
 
 #include <inttypes.h>
@@ -209,9 +210,10 @@ static void print_end(const struct term *term, const struct trc *t, struct img_s
 	printf("\n  at         %s, 0x%" PRIx64 " %s\n", trc_thread_id(t, res->thread), res->pc, place);
 	free(place);
 	if (t->failure && res->failure_reached) {
-		char *text = term_text_of(t->failure->data, t->failure->text_len);
+		char *raw = trace_failure_text(t->failure), *text = term_text_of(raw, strlen(raw));
 
 		printf("  failure    %s\n", text);
+		free(raw);
 		free(text);
 	}
 }

@@ -2,6 +2,7 @@
 
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/launch.h"
+#include "analyzer/trace_image.h"
 #include "common/json.h"
 #include "common/trace_read.h"
 
@@ -140,10 +141,10 @@ static void trace_json(const struct found *f, struct json *j)
 	json_object(j, NULL);
 	json_str(j, "path", f->path);
 	json_uint(j, "pid", f->pid);
-	if (failure)
-		json_strn(j, "failure", (const char *)failure->data, failure->text_len);
-	else
-		json_null(j, "failure");
+	char *text = failure ? trace_failure_text(failure) : NULL;
+
+	json_str(j, "failure", text);
+	free(text);
 	json_end(j);
 }
 

@@ -120,21 +120,17 @@ char *show_end(const struct trc *t)
 
 static char *failure_text(const struct trc_failure *f)
 {
-	return f->text_len ? term_text_of(f->data, f->text_len)
-			   : xstrdup(trc_failure_name(f->rec.flags));
+	if (!f->text_len)
+		return xstrdup(trc_failure_name(f->rec.flags));
+	char *raw = trace_failure_text(f), *safe = term_text_of(raw, strlen(raw));
+
+	free(raw);
+	return safe;
 }
 
 static bool is_join(unsigned op)
 {
 	return op == TRC_OP_JOIN || op == TRC_OP_TIMEDJOIN;
-}
-
-/* A signal strikes at an instruction; the other failures are calls that were made. */
-static char *failure_place(const struct show *s, const struct trc_failure *f)
-{
-	uint64_t pc = f->regs[TRC_RIP];
-
-	return f->rec.flags == TRC_FAIL_SIGNAL ? show_pc(s, pc) : show_site(s, pc);
 }
 
 /* One blocked thread: what it waits for, where, who has it, since where. */
@@ -170,7 +166,7 @@ void show_failure(const struct show *s)
 	if (!f)
 		return;
 	char *text = failure_text(f);
-	char *pc = failure_place(s, f);
+	char *pc = trace_failure_place(s->img, s->t);
 	double when = trc_seconds(s->t, f->tsc);
 
 	fprintf(s->term.f, "failure   ");
@@ -220,7 +216,7 @@ void show_failure_json(const struct show *s, struct json *j)
 		return;
 	}
 	char *text = failure_text(f);
-	char *pc = failure_place(s, f);
+	char *pc = trace_failure_place(s->img, s->t);
 
 	json_object(j, "failure");
 	json_str(j, "kind", trc_failure_name(f->rec.flags));

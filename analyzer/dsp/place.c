@@ -1,17 +1,9 @@
 #include "analyzer/dsp/internal.h"
+#include "common/runtime_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Modules whose lines nobody wants to be sent to: the bug is in their caller. */
-static const char *const runtime_modules[] = {
-	"libc.so", "libc-", "libpthread", "ld-linux", "libm.so", "libstdc++", "libgcc_s",
-	"libcsched.so",
-};
-
-/* Headers of libraries: code that was compiled into the program, but written elsewhere. */
-static const char *const system_dirs[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/" };
 
 const char *dsp_basename(const char *path)
 {
@@ -22,16 +14,8 @@ const char *dsp_basename(const char *path)
 
 bool dsp_is_runtime(const struct sym_frame *f)
 {
-	for (size_t i = 0; f->file && i < sizeof system_dirs / sizeof *system_dirs; i++)
-		if (!strncmp(f->file, system_dirs[i], strlen(system_dirs[i])))
-			return true;
-	for (size_t i = 0; f->module && i < sizeof runtime_modules / sizeof *runtime_modules; i++) {
-		const char *name = runtime_modules[i];
-
-		if (!strncmp(dsp_basename(f->module), name, strlen(name)))
-			return true;
-	}
-	return false;
+	return (f->file && runtime_header(f->file)) ||
+	       (f->module && runtime_module(dsp_basename(f->module)));
 }
 
 const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e)

@@ -6,6 +6,7 @@
 #include "analyzer/hunt/plan.h"
 #include "analyzer/image/image.h"
 #include "analyzer/launch.h"
+#include "analyzer/trace_image.h"
 #include "common/strbuf.h"
 #include "common/trace_read.h"
 #include "common/vec.h"
@@ -191,7 +192,7 @@ static void count_failure(struct hunt_result *res, const struct trc_failure *f)
 		}
 	res->kinds = xrealloc(res->kinds, (res->nkinds + 1) * sizeof *res->kinds);
 	res->kinds[res->nkinds++] = (struct hunt_failure){
-		xasprintf("%.*s", (int)f->text_len, f->data), print, 1 };
+		trace_failure_text(f), print, 1 };
 }
 
 /* The trace with a failure among those a run left (children have their own), or NULL. */

@@ -4,6 +4,7 @@
 #include "analyzer/hunt/files.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/launch.h"
+#include "analyzer/trace_image.h"
 #include "common/strbuf.h"
 #include "common/vec.h"
 
@@ -164,7 +165,7 @@ static void look_at(struct native *n, const struct trc *t)
 	if (same_failure(t->failure, n->o->t->failure, n->o->rebuilt))
 		r->same++;
 	else if (!r->other)
-		r->other = xasprintf("%.*s", (int)t->failure->text_len, t->failure->data);
+		r->other = trace_failure_text(t->failure);
 }
 
 static const char *program_of(const struct trc *t)

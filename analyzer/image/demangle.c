@@ -9,6 +9,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
+/* Longer names are not written by people; the demangler is recursive. */
+enum { LONGEST = 8192 };
+
 typedef char *demangle_fn(const char *, char *, size_t *, int *);
 
 static demangle_fn *demangler(void)
@@ -42,8 +45,7 @@ const char *img_demangle(struct img_set *set, const char *name)
 	int status;
 	uint64_t *known;
 
-	/* Longer names are not written by people; the demangler is recursive. */
-	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > 8192 || !demangler())
+	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > LONGEST || !demangler())
 		return name;
 	known = img_table_find(&set->demangled, (uintptr_t)name);
 	if (known)
@@ -58,6 +60,15 @@ const char *img_demangle(struct img_set *set, const char *name)
 	}
 	img_table_put(&set->demangled, (uintptr_t)name, (uintptr_t)text);
 	return text;
+}
+
+char *img_type_text(const char *mangled)
+{
+	int status;
+	char *s = strlen(mangled) <= LONGEST && demangler() ? demangler()(mangled, NULL, NULL, &status) :
+							      NULL;
+
+	return s ? s : xstrdup(mangled);
 }
 
 /* ---- names for people --------------------------------------------------- */

@@ -120,6 +120,12 @@ struct img_frame {
  */
 size_t img_frames(struct img_set *set, uint64_t pc, struct img_frame *out, size_t max);
 
+/* The C and C++ run-time, its headers included: the bug is in its caller. */
+bool img_runtime_frame(const struct img_frame *f);
+
+/* A C++ type as typeid names it ("St12out_of_range") for people. malloc'd. */
+char *img_type_text(const char *mangled);
+
 /* The symbol that holds addr (code or data), demangled, or NULL. */
 const char *img_symbol(struct img_set *set, uint64_t addr, uint64_t *offset);
 

@@ -1,5 +1,6 @@
 /* The address space of a recorded process: which module lies where. */
 #include "analyzer/image/internal.h"
+#include "common/runtime_names.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -280,17 +281,14 @@ struct img_module *img_module_at(struct img_set *set, uint64_t addr)
 }
 
 /* Code of these works on other people's data; their variables name nothing. */
-static const char *const runtime_modules[] = {
-	"libc.so", "libc-", "libpthread", "libstdc++", "libc++", "libcsched", "ld-linux",
-	"libjemalloc", "libtcmalloc", "libmimalloc",
-};
-
 bool img_is_runtime(const struct img_module *m)
 {
-	for (size_t i = 0; i < sizeof runtime_modules / sizeof *runtime_modules; i++)
-		if (!strncmp(m->name, runtime_modules[i], strlen(runtime_modules[i])))
-			return true;
-	return false;
+	return runtime_module(m->name);
+}
+
+bool img_runtime_frame(const struct img_frame *f)
+{
+	return (f->file && runtime_header(f->file)) || (f->module && runtime_module(f->module));
 }
 
 size_t img_modules(struct img_set *set, struct img_module *const **out)

@@ -3,6 +3,7 @@
  * location is a fresh symbol, and what is computed from it an expression.
  */
 #include "analyzer/symtrace/extract_internal.h"
+#include "analyzer/trace_image.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -499,7 +500,7 @@ void ext_failure(struct ext *x)
 	}
 	f->kind = kind_of[rec->rec.flags];
 	f->thread = rec->thread;
-	f->text = xasprintf("%.*s", (int)rec->text_len, rec->data);
+	f->text = trace_failure_text(rec);
 	if (f->kind == SYM_FAIL_DEADLOCK || f->kind == SYM_FAIL_HANG) {
 		x->in_window = true;
 		add_blocked(x);
