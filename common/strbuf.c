@@ -2,6 +2,7 @@
 
 #include "common/vec.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,38 @@ void strbuf_fmt(struct strbuf *b, const char *fmt, ...)
 		b->n += (size_t)n;
 	}
 	va_end(again);
+}
+
+static bool is_control(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+void strbuf_word(struct strbuf *b, const char *word, size_t n)
+{
+	bool plain = n > 0, control = false;
+
+	for (size_t i = 0; i < n; i++) {
+		plain &= !strchr(" \"'\\$&|;<>()*?[]#~`!{}", word[i]);
+		control |= is_control(word[i]);
+	}
+	if (plain && !control) {
+		strbuf_add(b, word, n);
+		return;
+	}
+	strbuf_str(b, control ? "$'" : "'");
+	for (size_t i = 0; i < n; i++) {
+		/* Octal: a hexadecimal escape would swallow the digits behind it. */
+		if (is_control(word[i]))
+			strbuf_fmt(b, "\\%03o", (unsigned char)word[i]);
+		else if (control && (word[i] == '\'' || word[i] == '\\'))
+			strbuf_fmt(b, "\\%c", word[i]);
+		else if (word[i] == '\'')
+			strbuf_str(b, "'\\''");
+		else
+			strbuf_char(b, word[i]);
+	}
+	strbuf_char(b, '\'');
 }
 
 char *strbuf_take(struct strbuf *b)

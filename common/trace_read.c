@@ -142,19 +142,9 @@ static void add_command(struct trc *t, const char *args, size_t n)
 
 	for (size_t i = 0; i < n;) {
 		size_t len = strnlen(args + i, n - i);
-		bool plain = len > 0;
 
-		for (size_t k = 0; k < len; k++)
-			plain &= !strchr(" \t\n\"'\\$&|;<>()*?[]#~`!{}", args[i + k]);
 		strbuf_str(&b, i ? " " : "");
-		strbuf_str(&b, plain ? "" : "'");
-		for (size_t k = 0; k < len; k++) {
-			if (args[i + k] == '\'')
-				strbuf_str(&b, "'\\''");
-			else
-				strbuf_char(&b, args[i + k]);
-		}
-		strbuf_str(&b, plain ? "" : "'");
+		strbuf_word(&b, args + i, len);
 		i += len + 1;
 	}
 	add_identity(t, "command", 7, b.s ? b.s : "", b.n);

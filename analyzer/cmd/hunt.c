@@ -35,14 +35,11 @@ struct options {
 /* Quoted for a shell where needed. */
 static void print_word(FILE *f, const char *word)
 {
-	if (*word && !word[strcspn(word, " \t\n\"'\\$&|;<>()*?[]#~`!{}")]) {
-		fputs(word, f);
-		return;
-	}
-	fputc('\'', f);
-	for (; *word; word++)
-		fputs(*word == '\'' ? "'\\''" : (char[]){ *word, 0 }, f);
-	fputc('\'', f);
+	struct strbuf b = { 0 };
+
+	strbuf_word(&b, word, strlen(word));
+	fputs(b.s, f);
+	strbuf_free(&b);
 }
 
 static void print_option(FILE *f, const char *name, const char *value)

@@ -201,8 +201,9 @@ static void print_info(const struct show *s, const struct counts *counts)
 	for (size_t i = 0; i < t->streams.n; i++)
 		size += t->streams.v[i]->size;
 	char *total = show_size(size), *end = show_end(t);
+	char *path = term_text_of(t->path, strlen(t->path));
 
-	fprintf(s->term.f, "trace     %s (%s, %s)\n", t->path, t->packed ? "packed" : "directory",
+	fprintf(s->term.f, "trace     %s (%s, %s)\n", path, t->packed ? "packed" : "directory",
 		total);
 	fprintf(s->term.f, "ended     %s\n", end);
 	show_failure(s);
@@ -215,8 +216,14 @@ static void print_info(const struct show *s, const struct counts *counts)
 	print_children(s);
 	print_notes(s);
 	print_findings(s);
-	if (t->failure)
-		fprintf(s->term.f, "next      csched explain %s\n", t->path);
+	if (t->failure) {
+		struct strbuf b = { 0 };
+
+		strbuf_word(&b, t->path, strlen(t->path));
+		fprintf(s->term.f, "next      csched explain %s\n", b.s);
+		strbuf_free(&b);
+	}
+	free(path);
 	free(total);
 	free(end);
 }

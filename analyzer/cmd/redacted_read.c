@@ -1,7 +1,9 @@
 /* Reading redacted packs: everything in them is text to be shown. */
 #include "analyzer/cmd/redacted.h"
+#include "analyzer/term.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,9 +92,16 @@ err_t redacted_info(const char *path, bool json)
 {
 	if (json)
 		return extract(path, "report.json", NULL);
-	printf("pack      %s (redacted: symbolic trace and reports, no memory)\nfingerprint ", path);
+	char *safe = term_text_of(path, strlen(path));
+
+	printf("pack      %s (redacted: symbolic trace and reports, no memory)\nfingerprint ", safe);
 	fflush(stdout);
+	free(safe);
 	TRY(extract(path, "fingerprint", NULL));
-	printf("\nnext      csched explain %s; csched trace %s | csched solve -\n", path, path);
+	struct strbuf b = { 0 };
+
+	strbuf_word(&b, path, strlen(path));
+	printf("\nnext      csched explain %s; csched trace %s | csched solve -\n", b.s, b.s);
+	strbuf_free(&b);
 	return NULL;
 }

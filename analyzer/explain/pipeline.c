@@ -392,8 +392,8 @@ static void note_reach(struct explanation *e)
 		free(s);
 	}
 	if (e->printed)
-		sym_add_assumption(t, "What the program prints in other orders than the recorded one is "
-				      "taken to be written, to a pipe.");
+		sym_add_assumption(t, "What only other orders than the recorded one print is taken to be "
+				      "written without error, as to a pipe.");
 	if (e->alternate_proof.by[REPORT_MACHINE].agreed)
 		sym_add_assumption(t, "The alternate was watched until every thread had ended, the recorded "
 				      "world was left, or one million instructions (in a long window as many "

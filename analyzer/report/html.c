@@ -95,7 +95,7 @@ static void cause(FILE *f, const struct report *r)
 		html_sentence(f, why[0]);
 		fputs(".</p>\n", f);
 	} else if (r->answer->cause_minimal) {
-		fputs("It fails because all of this happened; without any one of them it need not "
+		fputs("It fails because all of these happened; without any one of them it need not "
 		      "fail:</p>\n<ol>\n", f);
 	} else {
 		fputs("It fails because of these (not all may be needed):</p>\n<ol>\n", f);

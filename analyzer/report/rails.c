@@ -55,7 +55,6 @@ struct canvas {
 	VEC(struct row) rows;
 	size_t *row_of;    /* first row of each event */
 	struct cell *cells;
-	char *shorter;     /* a name cut to fit, while its line is written */
 };
 
 static struct cell *cell(struct canvas *c, size_t row, size_t column)
@@ -382,15 +381,34 @@ static enum term_style style_of(const struct canvas *c, const struct dsp_event *
 	}
 }
 
-/* What is too long loses the end of its name rather than its value. */
-static void shorten(struct canvas *c, struct rep_view *v, size_t excess)
+/*
+ * The action in at most so many columns. What is too long loses the library's function first (the source
+ * shows it, and the words below do), then the end of its name rather than its value.
+ */
+static char *action_in(struct canvas *c, const struct dsp_event *e, struct rep_view *v, size_t columns)
 {
-	size_t n = text_columns(v->subject, c->term->unicode);
+	char *action = action_of(c, e, v), *via = v->via;
+	size_t n = text_columns(v->subject, c->term->unicode), wide;
 	struct strbuf b = { 0 };
 
-	text_add(&b, v->subject, n > excess + 8 ? n - excess : n < 8 ? n : 8, c->term->unicode);
-	c->shorter = strbuf_take(&b);
-	v->subject = c->shorter;
+	wide = text_columns(action, c->term->unicode);
+	if (wide > columns && via) {
+		v->via = NULL;
+		free(action);
+		action = action_of(c, e, v);
+		wide = text_columns(action, c->term->unicode);
+	}
+	if (wide > columns) {
+		size_t excess = wide - columns;
+
+		text_add(&b, v->subject, n > excess + 8 ? n - excess : n < 8 ? n : 8, c->term->unicode);
+		v->subject = b.s;
+		free(action);
+		action = action_of(c, e, v);
+	}
+	strbuf_free(&b);
+	v->via = via;
+	return action;
 }
 
 static void write_text(struct canvas *c, struct strbuf *b, const struct row *row, size_t *left)
@@ -411,7 +429,6 @@ static void write_text(struct canvas *c, struct strbuf *b, const struct row *row
 			add_styled(b, c, TERM_DIM, v.source, left);
 		}
 	} else {
-		char *action = action_of(c, e, &v);
 		size_t before = *left, used;
 
 		if (c->narrow) {
@@ -423,15 +440,10 @@ static void write_text(struct canvas *c, struct strbuf *b, const struct row *row
 		used = before - *left;
 		for (; used < c->where_width + 2 && *left; used++, --*left)
 			strbuf_char(b, ' ');
-		if (text_columns(action, c->term->unicode) > *left) {
-			shorten(c, &v, text_columns(action, c->term->unicode) - *left);
-			free(action);
-			action = action_of(c, e, &v);
-		}
+		char *action = action_in(c, e, &v, *left);
+
 		add_styled(b, c, style_of(c, e), action, left);
 		free(action);
-		free(c->shorter);
-		c->shorter = NULL;
 	}
 	rep_view_free(&v);
 }
@@ -518,8 +530,13 @@ static void measure(struct canvas *c, struct rail_picture *out)
 	}
 	if (c->where_width > 24)
 		c->where_width = 24;
-	for (size_t i = 0; i < c->side->nflows; i++)
-		out->initial |= flow_shown(c, &c->side->flows[i]) && c->side->flows[i].initial;
+	for (size_t i = 0; i < c->side->nflows; i++) {
+		const struct dsp_flow *f = &c->side->flows[i];
+
+		out->initial |= flow_shown(c, f) && f->initial;
+		out->flows |= flow_shown(c, f) && !f->initial;
+	}
+	out->waits = c->w == DSP_FAILING && c->r->dsp->nwaits;
 	out->wanted = c->columns + c->where_width + 2 + widest;
 }
 

@@ -28,7 +28,9 @@ struct rail_line {
 
 struct rail_picture {
 	VEC(struct rail_line) lines;
-	bool initial;  /* a value from before the first write is shown */
+	bool initial;  /* a value from before the first write is shown, */
+	bool flows;    /* a dataflow, */
+	bool waits;    /* who holds what another waits for */
 	size_t wanted; /* columns that would show everything but source lines whole */
 };
 

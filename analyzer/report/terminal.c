@@ -111,14 +111,35 @@ static void side_by_side(struct out *o, const struct rail_picture *p, unsigned h
 	verdicts(o);
 }
 
-static void legend(struct out *o, bool initial)
+/* What the signs of the pictures mean, as far as they occur. */
+static void legend(struct out *o, const struct rail_picture *p)
 {
+	const struct {
+		bool shown;
+		const char *sign, *plain, *meaning;
+	} rows[] = {
+		{ p[0].flows || p[1].flows, "\u2500\u25b6", "->", "the write that is read" },
+		{ p[0].waits, "\u2500\u25b6", "->", "who holds what is waited for" },
+		{ p[0].initial || p[1].initial, "\u25cb", "o", "initial value" },
+		{ o->r->dsp->nregions, "\u2503", "#", "ought to be one atomic step" },
+	};
+	size_t column = 0;
+
 	fputs(text_style(&o->term, TERM_DIM), o->f);
-	if (initial)
-		fprintf(o->f, "  %s initial value", o->term.unicode ? "\u25cb" : "o");
-	if (o->r->dsp->nregions)
-		fprintf(o->f, "  %s ought to be one atomic step", o->term.unicode ? "\u2503" : "#");
-	if (initial || o->r->dsp->nregions)
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const char *sign = o->term.unicode ? rows[i].sign : rows[i].plain;
+		size_t n = text_columns(sign, o->term.unicode) + strlen(rows[i].meaning) + 3;
+
+		if (!rows[i].shown)
+			continue;
+		if (column && column + n > o->term.width) {
+			fputc('\n', o->f);
+			column = 0;
+		}
+		fprintf(o->f, "  %s %s", sign, rows[i].meaning);
+		column += n;
+	}
+	if (column)
 		fputc('\n', o->f);
 	fputs(text_style(&o->term, TERM_PLAIN), o->f);
 }
@@ -165,7 +186,7 @@ static void schedules(struct out *o)
 		}
 	}
 	who(o);
-	legend(o, p[0].initial || p[1].initial);
+	legend(o, p);
 	for (int w = 0; w < DSP_SIDES; w++)
 		rails_free(&p[w]);
 }
@@ -193,7 +214,7 @@ static void cause(struct out *o)
 		free(text);
 	} else {
 		paragraph(o, "  ", o->r->answer->cause_minimal ?
-			  "It fails because all of this happened; without any one of them it "
+			  "It fails because all of these happened; without any one of them it "
 			  "need not fail:" :
 			  "It fails because of these (not all may be needed):");
 	}
@@ -309,7 +330,7 @@ static void numbers(struct out *o)
 		number_row(o, "events", s->all_events, s->nprojected);
 		number_row(o, "dataflows", s->all_flows, rep_shown_flows(r));
 		if (r->answer->recorded.switches > r->answer->failing.switches)
-			fprintf(o->f, "  %-18s %10zu, as first found %zu\n", "context switches",
+			fprintf(o->f, "  %-18s %10zu (%zu as first found)\n", "context switches",
 				r->answer->failing.switches, r->answer->recorded.switches);
 		else
 			fprintf(o->f, "  %-18s %10zu\n", "context switches",
@@ -343,17 +364,27 @@ static void numbers(struct out *o)
 static void again(struct out *o)
 {
 	const struct report *r = o->r;
-	char *line, *program;
+	struct strbuf b = { 0 };
+	char *program;
+	const char *command;
+	size_t n;
 
 	if (!r->trace_path || !r->answer->found)
 		return;
 	heading(o, "See it happen");
 	program = rep_program(r);
-	line = xasprintf("csched replay --native %s -- %s", r->trace_path,
-			 r->failure.command ? r->failure.command : program);
-	paragraph(o, "  ", line);
+	command = r->failure.command ? r->failure.command : program;
+	strbuf_str(&b, "  csched replay --native ");
+	strbuf_word(&b, r->trace_path, strlen(r->trace_path));
+	strbuf_str(&b, " -- ");
+	/* To be pasted into a shell: broken in one place where a shell sees no end. */
+	n = text_columns(b.s, o->term.unicode) + text_columns(command, o->term.unicode);
+	if (n > o->term.width)
+		strbuf_str(&b, "\\\n    ");
+	text_add(&b, command, n, o->term.unicode);
+	fprintf(o->f, "%s\n", b.s);
+	strbuf_free(&b);
 	free(program);
-	free(line);
 }
 
 static void assumptions(struct out *o)

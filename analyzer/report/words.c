@@ -207,9 +207,14 @@ void rep_action(struct strbuf *b, const struct report *r, const struct dsp_event
 		strbuf_fmt(b, " = %s", v->value);
 	if (e->buffered)
 		strbuf_str(b, ", seen only now");
-	if (!e->executed)
-		strbuf_str(b, w == DSP_FAILING ? e->failure ? ": waits for ever" : ": not yet" :
-			   r->answer->alternates[0].path_differs ? ": not reached" : ": later");
+	if (e->executed)
+		return;
+	if (w == DSP_ALTERNATE)
+		strbuf_str(b, r->answer->alternates[0].path_differs ? ": not reached" : ": later");
+	else if (!e->failure)
+		strbuf_str(b, ": not yet");
+	else
+		strbuf_str(b, strncmp(v->verb, "waits", 5) ? ": waits for ever" : " for ever");
 }
 
 bool rep_frame_matters(const struct sym_frame *f)
@@ -416,8 +421,11 @@ char *rep_headline(const struct report *r)
 			   r->failure.signal ? r->failure.signal :
 			   (unsigned)f->kind < SYM_FAIL_KINDS ? kinds[f->kind] : "failed";
 
-	/* Who waits for what is said below, in names. */
-	strbuf_fmt(&b, "%.*s", (int)(f->nblocked ? strcspn(text, ":") : strlen(text)), text);
+	/* Who waits for what is said below, in names; what a signal is about comes behind its place. */
+	bool about = !f->nblocked && f->kind == SYM_FAIL_SIGNAL && strstr(text, ": ");
+	size_t first = f->nblocked || about ? strcspn(text, ":") : strlen(text);
+
+	strbuf_fmt(&b, "%.*s", (int)first, text);
 	if (f->nblocked) {
 		blocked_words(&b, r);
 	} else if (rep_failure_ref(r, &ref)) {
@@ -432,6 +440,8 @@ char *rep_headline(const struct report *r)
 			strbuf_fmt(&b, " (%s)", place->function);
 		free(where);
 	}
+	if (about)
+		strbuf_str(&b, text + first);
 	return strbuf_take(&b);
 }
 
@@ -465,7 +475,7 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 			strbuf_fmt(&no, "%s%s: %s", no.n ? "; " : "", by[x], p->why);
 		if (!p->runs)
 			continue;
-		strbuf_fmt(b, "%s%s", b->n ? ", " : p->agreed ? "confirmed by " : "not by ", by[x]);
+		strbuf_fmt(b, "%s%s", b->n ? " and " : p->agreed ? "confirmed by " : "not by ", by[x]);
 		if (p->runs > 1 || !p->agreed)
 			strbuf_fmt(b, " (%u of %u runs)", p->agreed, p->runs);
 		if (p->fails_later && p->why)

@@ -193,6 +193,68 @@ static void admits(void)
 	done(&s);
 }
 
+/* A command is there to be pasted: a shell must see the words that were meant. */
+static void pastes(void)
+{
+	struct shown s;
+
+	show(&s, fixture_lost_update);
+	s.r.trace_path = "it's here/bank.7.csched";
+	s.r.failure.command = "./bank 'two  blanks' --accounts 12345678901234567890";
+	char *t = text(&s.r, 60, false, false);
+
+	CHECK(has(t, "  csched replay --native 'it'\\''s here/bank.7.csched' -- \\\n"
+		     "    ./bank 'two  blanks' --accounts 12345678901234567890\n"),
+	      "a command that is too long goes on in the next line for a shell, too");
+	free(t);
+	t = text(&s.r, 200, false, false);
+	CHECK(has(t, "s here/bank.7.csched' -- ./bank 'two  blanks' --accounts"), "one that fits is one line");
+	free(t);
+	done(&s);
+}
+
+static void says_where_first(void)
+{
+	struct shown s;
+
+	show(&s, fixture_use_before_init);
+	s.r.failure.text = "segmentation fault: nothing is mapped at 0x0";
+	char *t = text(&s.r, 100, false, false), *colon = strstr(t, ": nothing is mapped at 0x0\n");
+
+	CHECK(colon && colon[-1] == ')' && strstr(t, ": segmentation fault in T0"),
+	      "what a signal was about stands behind its place");
+	free(t);
+	done(&s);
+}
+
+/* Of a library's function only the name goes when there is no room; variable and value stay. */
+static void makes_room(void)
+{
+	struct shown s;
+	struct sym_frame f[2] = {
+		{ .function = (char *)"std::vector<int>::emplace_back_of_a_long_name", .module = (char *)"libc.so.6",
+		  .pc = 0x7f10 },
+		{ .function = (char *)"deposit", .file = (char *)"bank.c", .line = 12, .module = (char *)"bank",
+		  .pc = 0x401000 },
+	};
+
+	fixture_lost_update(&s.fx);
+	uint32_t stack = sym_add_stack(s.fx.trace, f, 2);
+
+	for (size_t i = 0; i < s.fx.trace->threads[1].nevents; i++)
+		if (s.fx.trace->threads[1].events[i].op == SYM_WRITE)
+			s.fx.trace->threads[1].events[i].stack = stack;
+	err_free(dsp_build(s.fx.trace, &s.fx.answer, &s.dsp));
+	report_init(&s.r, s.fx.trace, &s.fx.answer, s.dsp);
+	char *wide = text(&s.r, 100, false, false), *narrow = text(&s.r, 60, false, false);
+
+	CHECK(has(wide, "emplace_back_of_a_long_name() writes total = 110"), "room for the library's function");
+	CHECK(has(narrow, "  writes total = 110\n"), "no room: variable and value stay");
+	free(wide);
+	free(narrow);
+	done(&s);
+}
+
 static void many_threads(void)
 {
 	struct shown s;
@@ -229,6 +291,9 @@ int main(void)
 	says();
 	redacts();
 	admits();
+	pastes();
+	says_where_first();
+	makes_room();
 	many_threads();
 	CHECK_END();
 }
