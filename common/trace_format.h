@@ -33,8 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 4
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases */
+#define TRC_VERSION 5
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -180,6 +180,7 @@ enum trc_type {
 	TRC_THREAD_EXIT,
 	TRC_AGAIN,        /* an interposed operation like an earlier one of this thread */
 	TRC_STOP,         /* stopped for good, because another thread ends the process (option final=1) */
+	TRC_AGAINS,       /* several such operations in a row, a byte each */
 	/* frags stream */
 	TRC_FRAGMENT = 64,
 	TRC_DROPPED,      /* fragments of an address range are gone */
@@ -366,6 +367,15 @@ struct trc_sync_named {
 struct trc_again {
 	struct trc_rec rec; /* flags: slot */
 	uint64_t tsc;       /* may be missing, see above */
+};
+
+/*
+ * Several without a timestamp in a row: flags has the slot of the first, as before; each further one is a byte, its
+ * slot + 1. Zeros behind them fill the record up. The writer makes it longer while it is the stream's last.
+ */
+struct trc_agains {
+	struct trc_rec rec;
+	uint8_t more[];
 };
 #define TRC_SYNC_OP(flags) ((flags) & 0xfff)
 #define TRC_SYNC_AT(flags) ((flags) >> 12)

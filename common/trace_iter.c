@@ -66,7 +66,32 @@ static struct trc_sync *place_for_again(struct trc_iter *it)
 	return &s->kept.v[s->kept.n - 1][s->nkept++];
 }
 
-/* Keeps what has a number; turns TRC_AGAIN into what it stands for. */
+/* The operation with this number, again. */
+static err_t repeat(struct trc_iter *it, uint32_t slot, uint64_t tsc, const struct trc_rec **rec)
+{
+	if (!it->named[slot])
+		return bad_record(it, "an operation like one that was not recorded");
+	struct trc_sync *s = place_for_again(it);
+
+	*s = *it->named[slot];
+	s->rec.size = sizeof *s;
+	s->tsc = tsc;
+	*rec = &s->rec;
+	return NULL;
+}
+
+/* The one at again_at, which goes on; to 0 when it was the last. */
+static err_t repeat_next(struct trc_iter *it, const struct trc_rec **rec)
+{
+	const struct trc_agains *a = (const void *)*rec;
+	uint32_t at = it->again_at, n = a->rec.size - sizeof a->rec;
+
+	TRY(repeat(it, at ? a->more[at - 1] - 1u : a->rec.flags, 0, rec));
+	it->again_at = at < n && a->more[at] ? at + 1 : 0;
+	return NULL;
+}
+
+/* Keeps what has a number; turns TRC_AGAIN and TRC_AGAINS into what they stand for. */
 static err_t resolve(struct trc_iter *it, const struct trc_rec **rec)
 {
 	if ((*rec)->type == TRC_SYNC && (*rec)->size >= sizeof(struct trc_sync_named)) {
@@ -78,14 +103,9 @@ static err_t resolve(struct trc_iter *it, const struct trc_rec **rec)
 	} else if ((*rec)->type == TRC_AGAIN) {
 		const struct trc_again *a = (const void *)*rec;
 
-		if (!it->named[a->rec.flags])
-			return bad_record(it, "an operation like one that was not recorded");
-		struct trc_sync *s = place_for_again(it);
-
-		*s = *it->named[a->rec.flags];
-		s->rec.size = sizeof *s;
-		s->tsc = a->rec.size >= sizeof *a ? a->tsc : 0;
-		*rec = &s->rec;
+		return repeat(it, a->rec.flags, a->rec.size >= sizeof *a ? a->tsc : 0, rec);
+	} else if ((*rec)->type == TRC_AGAINS) {
+		return repeat_next(it, rec);
 	}
 	return NULL;
 }
@@ -99,12 +119,14 @@ static err_t next(struct trc_iter *it, const struct trc_rec **rec)
 			TRY(trc_check_span(s, it->span));
 		TRY(record_here(it, rec));
 		if (*rec) {
-			uint32_t size = (*rec)->size;
+			uint32_t size = (*rec)->size, again = it->again_at;
 
 			if (s->kind == TRC_STREAM_THREAD)
 				TRY(resolve(it, rec));
-			it->pos = s->spans.v[it->span].start + it->offset;
-			it->offset += size;
+			/* Each of TRC_AGAINS but the first is at its byte. */
+			it->pos = s->spans.v[it->span].start + it->offset + (again ? sizeof(struct trc_rec) + again - 1 : 0);
+			if (!it->again_at)
+				it->offset += size;
 			return NULL;
 		}
 	}

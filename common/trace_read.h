@@ -139,9 +139,10 @@ struct trc_iter {
 	uint32_t offset; /* in the payload */
 	uint64_t pos;    /* stream position of the record last returned */
 	bool ended;
-	/* Records made from TRC_AGAIN live as long as the trace; else until the next trc_next(). */
+	uint32_t again_at; /* of TRC_AGAINS: which is next; 0 the first, or another record */
+	/* Records made from TRC_AGAIN and TRC_AGAINS live as long as the trace; else until the next trc_next(). */
 	bool keep;
-	const struct trc_sync *named[TRC_SYNC_SLOTS]; /* what TRC_AGAIN may stand for */
+	const struct trc_sync *named[TRC_SYNC_SLOTS]; /* what they may stand for */
 	struct trc_sync again;
 };
 
@@ -149,7 +150,7 @@ struct trc_iter {
 void trc_iter_init(struct trc_iter *it, struct trc_stream_file *stream);
 
 /*
- * *rec is NULL at the end. TRC_AGAIN is never returned: a TRC_SYNC made from it is, see
+ * *rec is NULL at the end. TRC_AGAIN and TRC_AGAINS are never returned: a TRC_SYNC made from them is, see
  * struct trc_iter.keep; other records live as long as the trace. After an error the iterator
  * is at its end.
  */

@@ -83,6 +83,19 @@ static const char *check_again(const struct trc_rec *rec)
 	return rec->flags >= TRC_SYNC_SLOTS ? "an impossible number of an operation" : NULL;
 }
 
+static const char *check_agains(const struct trc_rec *rec)
+{
+	const struct trc_agains *a = (const void *)rec;
+	uint32_t n = rec->size - sizeof *rec, i = 0;
+
+	while (i < n && a->more[i] && a->more[i] <= TRC_SYNC_SLOTS)
+		i++;
+	for (; i < n; i++)
+		if (a->more[i])
+			return "an impossible number of an operation";
+	return check_again(rec);
+}
+
 static const char *check_nondet(const struct trc_rec *rec)
 {
 	if (rec->flags < TRC_RDTSC || rec->flags > TRC_RDPID)
@@ -184,6 +197,7 @@ static const struct type_row {
 			      check_thread_exit },
 	/* Without a timestamp it is its head alone. */
 	[TRC_AGAIN] = { "again", IN(THREAD), sizeof(struct trc_rec), { 0 }, check_again },
+	[TRC_AGAINS] = { "agains", IN(THREAD), sizeof(struct trc_agains), { 0 }, check_agains },
 	[TRC_STOP] = { "stop", IN(THREAD), sizeof(struct trc_stop), { 0 }, NULL },
 
 	[TRC_FRAGMENT] = { "fragment", IN(FRAGS), sizeof(struct trc_fragment), { 0 },

@@ -180,15 +180,16 @@ static inline bool needs_no_time(struct shim_thread *t, uint64_t object)
 static inline __attribute__((always_inline)) void
 write_again(struct shim_thread *t, uint32_t slot, uint64_t object, bool timed)
 {
-	bool bare = !timed && needs_no_time(t, object);
-	size_t size = bare ? sizeof(struct trc_rec) : sizeof(struct trc_again);
-	struct trc_again *r = rec_begin(&t->rec, size);
+	if (!timed && needs_no_time(t, object)) {
+		rec_again(&t->rec, slot);
+		return;
+	}
+	struct trc_again *r = rec_begin(&t->rec, sizeof *r);
 
 	if (!r)
 		return;
-	if (!bare)
-		r->tsc = raw_tsc();
-	rec_commit(&t->rec, r, TRC_AGAIN, slot, size);
+	r->tsc = raw_tsc();
+	rec_commit(&t->rec, r, TRC_AGAIN, slot, sizeof *r);
 }
 
 /*
@@ -532,7 +533,9 @@ static __attribute__((noinline)) long any_event(unsigned op_at, uint64_t object,
 #define AT(field, offset) _Static_assert(offsetof(struct shim_thread, field) == (offset), "layout.h")
 AT(rec.pos, THREAD_POS);
 AT(rec.end, THREAD_END);
-AT(rec.dead, THREAD_DEAD);
+AT(rec.again, THREAD_AGAIN);
+AT(rec.again_at, THREAD_AGAIN_AT);
+AT(rec.again_end, THREAD_AGAIN_END);
 AT(nevents, THREAD_NEVENTS);
 AT(blocked_op, THREAD_BUSY);
 AT(waking, THREAD_BUSY + 4);
@@ -554,7 +557,7 @@ AT(path_ptr, THREAD_PATH_PTR);
 _Static_assert(SHIM_HELD_MAX == THREAD_HELD_MAX && TRC_SYNC_SLOTS == EVENT_SLOTS &&
 	       CLOCK_STEP == EVENT_CLOCK_STEP && USERS == EVENT_USERS, "layout.h");
 _Static_assert(TRC_OP_LOCK == EVENT_LOCK && TRC_OP_UNLOCK == EVENT_UNLOCK && TRC_AT_DONE == 0 &&
-	       TRC_AGAIN == EVENT_AGAIN && SHIM_RECORDING == STATE_RECORDING, "layout.h");
+	       TRC_AGAIN == EVENT_AGAIN && TRC_AGAINS == EVENT_AGAINS && SHIM_RECORDING == STATE_RECORDING, "layout.h");
 _Static_assert(offsetof(struct ctl, active) == 0 && offsetof(struct shim_process, state) == 0 &&
 	       (uint32_t)SHIM_NO_THREAD == UINT32_MAX, "entry.S");
 

@@ -250,6 +250,7 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 
 	if (s->dead)
 		return -ENOENT;
+	s->again_end = REC_NONE;
 	if (s->map.head && s->map.live && !nested && (len <= s->map.len || s->map.lent))
 		return move_live(s);
 	long err = new_chunk(s, len, &map);
@@ -270,6 +271,7 @@ static void go_dead(struct rec_stream *s, long err, bool nested)
 {
 	retire(s, nested);
 	s->pos = s->end = NULL;
+	s->again_end = REC_NONE;
 	/* Without a directory there was never anything to record, as in children with follow=0. */
 	if (!s->dead && shim.state != SHIM_ENDED && rec_dir_path()[0])
 		(err == -E2BIG ? shim_degrade : say_degraded_tree)(file_refused(err));

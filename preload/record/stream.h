@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #define REC_RETIRED 4
+#define REC_NONE ((uint8_t *)1) /* where nothing ends */
 
 struct rec_chunk_map {
 	struct trc_chunk *head; /* NULL: none */
@@ -33,6 +34,8 @@ struct rec_chunk_map {
 struct rec_stream {
 	uint8_t *pos; /* next free byte of a record stream */
 	uint8_t *end; /* first byte behind the payload; a guard page follows */
+	/* rec_again(): its record, the next byte in it, and its end, which is `pos` while it is the last; none: REC_NONE */
+	uint8_t *again, *again_at, *again_end;
 	struct rec_chunk_map map;
 	uint16_t kind;     /* enum trc_stream */
 	bool dead;         /* no more room, or closed */
@@ -98,6 +101,31 @@ static inline void rec_commit(struct rec_stream *s, void *rec, unsigned type, un
 	__atomic_store_n((uint64_t *)rec, head, __ATOMIC_RELEASE);
 	if (__builtin_expect(--s->open == 0 && s->retired[0].head, 0))
 		rec_settle(s);
+}
+
+/*
+ * TRC_AGAIN without a timestamp, or one byte of the TRC_AGAINS that it becomes when others follow at once. Not where
+ * handlers of the program may interrupt: in path mode only. A lock and unlock left 16 bytes before.
+ */
+static inline void rec_again(struct rec_stream *s, unsigned slot)
+{
+	if (s->again_end != s->pos || s->again_at == s->pos) {
+		struct trc_rec *r = rec_begin(s, sizeof *r);
+
+		if (!r)
+			return;
+		if ((uint8_t *)r != s->again_end) {
+			s->again = (uint8_t *)r;
+			s->again_at = s->again_end = s->pos;
+			rec_commit(s, r, TRC_AGAIN, slot, sizeof *r);
+			return;
+		}
+		struct trc_rec *longer = (struct trc_rec *)s->again;
+
+		s->again_end = s->pos;
+		rec_commit(s, longer, TRC_AGAINS, longer->flags, longer->size + sizeof *r);
+	}
+	*s->again_at++ = (uint8_t)(slot + 1);
 }
 
 /*

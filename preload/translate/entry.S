@@ -184,8 +184,6 @@ function tr_enter_event
 	je	quick_not
 	cmpb	$0, ctl(%rip)
 	jne	quick_not
-	cmpb	$0, THREAD_DEAD(%r8)
-	jne	quick_not
 	cmpq	$0, THREAD_PATH_PTR(%r8)
 	je	quick_not
 	movq	%rsi, %rcx		/* nobody else uses the object? */
@@ -202,9 +200,7 @@ function tr_enter_event
 	subq	THREAD_CLOCK_AT(%r8), %rcx
 	cmpq	$EVENT_CLOCK_STEP, %rcx
 	jae	quick_not_r9
-	movq	THREAD_POS(%r8), %rcx
-	testq	%rcx, %rcx
-	jz	quick_not_r9
+	movq	THREAD_POS(%r8), %rcx	/* of a dead stream both are 0 */
 	leaq	8(%rcx), %r9
 	cmpq	THREAD_END(%r8), %r9
 	ja	quick_not_r9
@@ -233,15 +229,16 @@ function tr_enter_event
 	movl	$EVENT_UNLOCK, %edi
 2:	movq	%rdx, THREAD_LAST_SITE(%r8)
 	incq	THREAD_NEVENTS(%r8)
-	movq	%r9, THREAD_POS(%r8)
-	movl	%eax, %r9d
-	shll	$5, %r9d
-	movq	THREAD_NAMED + 16(%r8,%r9), %r9
-	shlq	$16, %rax
-	orq	$EVENT_AGAIN, %rax
-	btsq	$35, %rax		/* its size is 8 */
-	movq	%rax, (%rcx)		/* published by one store */
-	prefetchw 128(%rcx)		/* as in order_end() */
+	cmpq	THREAD_AGAIN_END(%r8), %rcx	/* the rest is rec_again() */
+	jne	again_first
+	movq	THREAD_AGAIN_AT(%r8), %r9
+	cmpq	%rcx, %r9
+	je	again_longer
+3:	leal	1(%rax), %ecx
+	movb	%cl, (%r9)
+	incq	THREAD_AGAIN_AT(%r8)
+4:	shll	$5, %eax
+	movq	THREAD_NAMED + 16(%r8,%rax), %r9
 	xorl	%ecx, %ecx
 	movl	$-1, %r8d
 /* As in tr_resume: a signal in here starts over. */
@@ -254,6 +251,30 @@ function tr_quick_leave
 	movl	$0, %eax		/* the result; the flags stay */
 	jmp	*%gs:CTX_RESUME
 function tr_quick_leave_end
+again_first:
+	movq	%rcx, THREAD_AGAIN(%r8)
+	movq	%r9, THREAD_POS(%r8)
+	movq	%r9, THREAD_AGAIN_AT(%r8)
+	movq	%r9, THREAD_AGAIN_END(%r8)
+	movl	%eax, %r9d
+	shlq	$16, %r9
+	orq	$EVENT_AGAIN, %r9
+	btsq	$35, %r9		/* its size is 8 */
+	movq	%r9, (%rcx)		/* published by one store */
+	jmp	4b
+again_longer:
+	addq	$8, THREAD_POS(%r8)
+	addq	$8, THREAD_AGAIN_END(%r8)
+	movq	THREAD_AGAIN(%r8), %rcx
+	movq	(%rcx), %r9
+	movw	$EVENT_AGAINS, %r9w
+	rorq	$32, %r9
+	addq	$8, %r9			/* to its size */
+	rorq	$32, %r9
+	movq	%r9, (%rcx)
+	movq	THREAD_AGAIN_AT(%r8), %r9
+	prefetchw 128(%r9)		/* as in order_end() */
+	jmp	3b
 quick_pending:
 	movq	%rsp, %gs:CTX_REGS + 32
 	movq	%gs:CTX_STACK, %rsp

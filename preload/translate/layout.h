@@ -29,20 +29,23 @@
 /* Inside struct shim_thread, and constants of the trace, for tr_enter_event; event.c asserts them. */
 #define THREAD_POS 0      /* of the record stream: next free byte ... */
 #define THREAD_END 8      /* ... and where there is none */
-#define THREAD_DEAD 50    /* no more room, or closed */
-#define THREAD_NEVENTS 432
-#define THREAD_BUSY 440   /* blocked_op and waking */
-#define THREAD_NHELD 448
-#define THREAD_LAST_SITE 488
-#define THREAD_HELD 504   /* 24 bytes each: object, site, operation */
+#define THREAD_AGAIN 16   /* the last repetition's record, ... */
+#define THREAD_AGAIN_AT 24 /* ... the next byte in it, ... */
+#define THREAD_AGAIN_END 32 /* ... and its end */
+#define THREAD_NEVENTS 480
+#define THREAD_BUSY 488   /* blocked_op and waking */
+#define THREAD_NHELD 496
+#define THREAD_LAST_SITE 536
+#define THREAD_HELD 552   /* 24 bytes each: object, site, operation */
 #define THREAD_HELD_MAX 64
-#define THREAD_CLOCK_AT 2040
-#define THREAD_NAMED 2056 /* 32 bytes each: object, site, value, operation */
-#define THREAD_INDEX 6160
-#define THREAD_PATH_PTR 6288
+#define THREAD_CLOCK_AT 2088
+#define THREAD_NAMED 2104 /* 32 bytes each: object, site, value, operation */
+#define THREAD_INDEX 6208
+#define THREAD_PATH_PTR 6336
 #define EVENT_LOCK 9
 #define EVENT_UNLOCK 12
 #define EVENT_AGAIN 43
+#define EVENT_AGAINS 45
 #define EVENT_SLOTS 128
 #define EVENT_USERS 1024
 #define EVENT_CLOCK_STEP 256

@@ -75,7 +75,7 @@ def chunks(path, check):
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4):
+        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
@@ -122,6 +122,11 @@ def slot_of(size, record):
     return struct.unpack_from("<I", record, SYNC_SIZE)[0] if size >= SYNC_SIZE + 8 else None
 
 
+def again_slots(first, record):
+    """Slots of a TRC_AGAINS record: the first, and one less than each byte behind its head."""
+    return [first] + [byte - 1 for byte in record[8:].rstrip(b"\0")]
+
+
 def again_run(payload, at, window, size):
     """Slots of the TRC_AGAIN records of so many bytes from `at` on, at most window of them."""
     part = payload[at:at + size * window]
@@ -147,6 +152,8 @@ def sync_flags(path):
                 at += size * len(run)
                 window = min(4096, window * 2) if len(run) == window else 64
                 continue
+            if kind == TYPE["TRC_AGAINS"]:
+                yield from (named[slot] for slot in again_slots(flags, payload[at:at + size]))
             if kind == TYPE["TRC_SYNC"]:
                 yield flags
                 if size > SYNC_SIZE:
@@ -226,3 +233,5 @@ class Trace:
                 yield e
             elif kind == TYPE["TRC_AGAIN"]:
                 yield named[flags]._replace(tsc=struct.unpack_from("<Q", b, 8)[0] if len(b) > 8 else 0)
+            elif kind == TYPE["TRC_AGAINS"]:
+                yield from (named[slot]._replace(tsc=0) for slot in again_slots(flags, b))

@@ -154,6 +154,15 @@ __attribute__((unused)) static void tw_again(struct tw *w, uint64_t tsc, uint32_
 		a->tsc = tsc;
 }
 
+/* Several of them: `slot`, then those of `more`. */
+__attribute__((unused)) static void tw_agains(struct tw *w, uint32_t slot, const char *more, size_t n)
+{
+	struct trc_agains *a = tw_rec(w, TRC_AGAINS, slot, sizeof *a + n);
+
+	for (size_t i = 0; i < n; i++)
+		a->more[i] = (uint8_t)(more[i] + 1);
+}
+
 __attribute__((unused)) static void tw_fragment(struct tw *w, uint32_t id, unsigned kind,
 						uint64_t pc, uint64_t next,
 						const struct trc_side *sides, uint32_t nsides,
@@ -260,6 +269,7 @@ static void tw_sample_thread(const char *dir, uint32_t i, unsigned npairs)
 	}
 	tw_named(&w, TRC_OP_SIGNAL, 2100, TW_MUTEX_A, TW_SITE_A, 7);
 	tw_again(&w, 2200, 7);
+	tw_agains(&w, 7, "\7", 1);
 	struct trc_enter *en = tw_rec(&w, TRC_ENTER, 1, sizeof *en);
 	en->seq = i * 2;
 	en->pc = 0x401128;

@@ -43,7 +43,7 @@ static void a_whole_trace(void)
 	CHECK(t->children.n == 1 && t->exec, "child and exec too; what was withdrawn is gone");
 	CHECK(t->modules.n == 1 && t->notes.n == 1, "module and note too");
 	uint64_t n = count(t->threads.v[1].rec_stream, &e);
-	CHECK(!e && n == 1 + 40 + 13, "every record of a thread comes out (%d)", (int)n);
+	CHECK(!e && n == 1 + 40 + 15, "every record of a thread comes out (%d)", (int)n);
 	CHECK(t->threads.v[1].rec_stream->cut_off && !t->process->cut_off,
 	      "an open last chunk is told from a sealed one");
 	CHECK(t->threads.v[1].rec_stream->spans.n > 3, "it spans several chunks");
@@ -166,7 +166,7 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = 9;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads versions 1 to 4");
+	expect("a foreign version", "format version 9, this csched reads versions 1 to 5");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
@@ -212,6 +212,20 @@ static void damage(void)
 	tw_again(&w, 2, TRC_SYNC_SLOTS);
 	tw_save(&w, DIR_NAME, "t0.rec");
 	expect("a repetition of what cannot be", "an impossible number");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_named(&w, TRC_OP_LOCK, 1, 2, 3, 5);
+	tw_agains(&w, 5, "\5\6", 2);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("one of several repetitions is of nothing", "one that was not recorded");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_agains(&w, 5, "\5\x80", 2);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("one of several repetitions cannot be", "an impossible number");
+	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
+	tw_named(&w, TRC_OP_LOCK, 1, 2, 3, 5);
+	tw_agains(&w, 5, "\5\377\5", 3);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	expect("repetitions with a hole", "an impossible number");
 	tw_open(&w, TRC_STREAM_THREAD, 0, 512);
 	tw_named(&w, TRC_OP_LOCK, 1, 2, 3, TRC_SYNC_SLOTS);
 	tw_save(&w, DIR_NAME, "t0.rec");
@@ -265,7 +279,7 @@ static void repetitions(void)
 	struct tw w;
 	struct trc *t;
 	struct trc_iter it;
-	const struct trc_rec *rec, *kept[8] = { NULL };
+	const struct trc_rec *rec, *kept[20] = { NULL };
 	int n = 0;
 
 	tw_open(&w, TRC_STREAM_THREAD, 0, 4096);
@@ -277,20 +291,23 @@ static void repetitions(void)
 	tw_again(&w, 6, 0);
 	tw_again(&w, 0, 1);
 	tw_again(&w, 0, 0);
+	tw_agains(&w, 1, "\0", 1); /* zeros fill it up */
+	tw_agains(&w, 0, "\1\0\1\0\1\0\1\0\1", 9);
 	tw_save(&w, DIR_NAME, "t0.rec");
 	err_t e = trc_open(DIR_NAME, 0, &t);
 
 	trc_iter_init(&it, e ? NULL : t->threads.v[0].rec_stream);
 	it.keep = true;
-	while (!e && !(e = trc_next(&it, &rec)) && rec && n < 8)
+	while (!e && !(e = trc_next(&it, &rec)) && rec && n < 20)
 		kept[n++] = rec;
-	bool good = !e && n == 8;
-	for (int i = 0; i < 8 && good; i++) {
+	bool good = !e && n == 20;
+	for (int i = 0; i < 20 && good; i++) {
 		const struct trc_sync *s = (const void *)kept[i];
+		bool unlock = i == 1 || i == 3 || (i >= 6 && i % 2 == (i < 10 ? 0 : 1));
 
 		good = s->rec.type == TRC_SYNC && s->tsc == (i < 6 ? (uint64_t)i + 1 : 0) &&
-		       s->rec.flags == (i == 1 || i == 3 || i == 6 ? TRC_OP_UNLOCK : TRC_OP_LOCK) &&
-		       s->object == (i < 4 || i == 6 ? 20u : 30u) && s->thread == UINT32_MAX;
+		       s->rec.flags == (unlock ? TRC_OP_UNLOCK : TRC_OP_LOCK) &&
+		       s->object == (i < 4 || unlock ? 20u : 30u) && s->thread == UINT32_MAX;
 	}
 	CHECK(good, "repetitions read as what they repeat (%s)", e ? e->msg : "");
 	err_free(e);
