@@ -238,4 +238,7 @@ bool tr_is_native(const struct shim_thread *t) __attribute__((weak));
 bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	__attribute__((weak));
 
+/* interpose/: the i-th part of our memory that wrappers use, in whole pages; false: there are no more. */
+bool shim_wrappers_memory(unsigned i, uint64_t *start, uint64_t *end);
+
 #endif

@@ -1,4 +1,5 @@
 #include "preload/interpose/real.h"
+#include "preload/interpose/start.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -68,6 +69,17 @@ static bool real_direct(void)
 	if (!ours || real_tid() != tid || f->pthread_mutex_lock(&m) || !looks_like(&m, 1, tid, 1))
 		return false;
 	return !f->pthread_mutex_unlock(&m) && looks_like(&m, 0, 0, 0);
+}
+
+bool shim_wrappers_memory(unsigned i, uint64_t *start, uint64_t *end)
+{
+	if (i == 1)
+		start_memory(start, end);
+	if (i)
+		return i == 1;
+	*start = (uint64_t)&real_table;
+	*end = (uint64_t)(&real_table + 1);
+	return true;
 }
 
 void real_ready(void)

@@ -14,22 +14,31 @@
 
 #define NSLOTS 4096
 
-static struct start slots[NSLOTS];
-static unsigned next_slot;
+/* Pages of its own: wrappers change it, so it belongs into snapshots. */
+static struct ring {
+	struct start slots[NSLOTS];
+	unsigned next;
+} ring __attribute__((aligned(4096)));
+
+void start_memory(uint64_t *start, uint64_t *end)
+{
+	*start = (uint64_t)&ring;
+	*end = (uint64_t)(&ring + 1);
+}
 
 /* A slot that is still taken (thousands of threads not started yet): a page instead. */
 struct start *start_new(void)
 {
-	unsigned i = __atomic_fetch_add(&next_slot, 1, __ATOMIC_RELAXED) % NSLOTS;
+	unsigned i = __atomic_fetch_add(&ring.next, 1, __ATOMIC_RELAXED) % NSLOTS;
 
-	if (!__atomic_load_n(&slots[i].routine, __ATOMIC_ACQUIRE))
-		return &slots[i];
+	if (!__atomic_load_n(&ring.slots[i].routine, __ATOMIC_ACQUIRE))
+		return &ring.slots[i];
 	return raw_map(RAW_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 void start_free(struct start *s)
 {
-	if (s >= slots && s < slots + NSLOTS)
+	if (s >= ring.slots && s < ring.slots + NSLOTS)
 		__atomic_store_n(&s->routine, NULL, __ATOMIC_RELEASE);
 	else
 		raw(SYS_munmap, s, RAW_PAGE);

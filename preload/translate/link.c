@@ -26,6 +26,7 @@ static uint16_t *lens;
 static uint64_t *hash;
 static uint32_t hash_size = HASH_FIRST, hash_used;
 static uint32_t nfrags, nexits, nlens;
+static uint8_t *exits_ready; /* pages below are present */
 /*
  * Most look-ups find nothing: does another fragment begin where this one could go on? A bit for
  * each address that does, by hash, says so without leaving the processor's cache.
@@ -43,6 +44,7 @@ bool tr_link_init(void)
 {
 	frags = tr_alloc(FRAGS_MAX * sizeof *frags);
 	exits = tr_alloc(EXITS_MAX * sizeof *exits);
+	exits_ready = (uint8_t *)exits;
 	lens = tr_alloc(LENS_MAX * sizeof *lens);
 	hash = tr_alloc(HASH_MAX * sizeof *hash);
 	return frags && exits && lens && hash;
@@ -140,11 +142,7 @@ struct tr_frag *tr_frag_new(void)
 
 uint32_t tr_exit_new(struct tr_exit **x)
 {
-	static uint8_t *ready;
-
-	if (!ready)
-		ready = (uint8_t *)exits;
-	tr_stay_ahead(&ready, (uint8_t *)&exits[nexits + 1], (uint8_t *)(exits + EXITS_MAX));
+	tr_stay_ahead(&exits_ready, (uint8_t *)&exits[nexits + 1], (uint8_t *)(exits + EXITS_MAX));
 	struct tr_exit *new = *x = &exits[nexits];
 
 	/* One by one: as a whole the compiler makes it a string instruction, ten times as slow. */
@@ -153,6 +151,19 @@ uint32_t tr_exit_new(struct tr_exit **x)
 	new->frag = 0;
 	new->kind = new->index = new->linked = 0;
 	return nexits++;
+}
+
+void *tr_exits_room(size_t len)
+{
+	uint8_t *p = (uint8_t *)(((uint64_t)&exits[nexits] + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
+
+	if (p + len > (uint8_t *)(exits + EXITS_MAX))
+		return NULL;
+	if (exits_ready < p + len) {
+		tr_populate(exits_ready, (size_t)(p + len - exits_ready));
+		exits_ready = p + len;
+	}
+	return p;
 }
 
 uint32_t tr_exit_next(void)

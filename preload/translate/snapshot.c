@@ -2,7 +2,7 @@
  * All memory of the process into a stream: mappings as TRC_REGION, contents
  * as TRC_PAGES. Of private mappings of ELF files only the pages that differ
  * from the file; of anonymous memory only pages that were ever touched and are
- * not zero. /proc/self/pagemap tells without reading the pages.
+ * not zero; of the shim's variables only those of wrappers. /proc/self/pagemap tells without reading the pages.
  */
 #include "preload/maps.h"
 #include "preload/translate/translate.h"
@@ -177,11 +177,32 @@ static void contents(const struct mapping *m, uint64_t start, uint64_t end, bool
 		pages(run, end);
 }
 
-static unsigned region_flags(const struct mapping *m)
+/*
+ * Of our own variables only what wrappers use: nothing else of them is executed again. More than
+ * half of what a small program has is ours.
+ */
+static void own_contents(const struct mapping *m, uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+
+	for (unsigned i = 0; shim_wrappers_memory(i, &from, &to); i++) {
+		from = from > start ? from : start;
+		to = tr_min((to + RAW_PAGE - 1) & ~(RAW_PAGE - 1), end);
+		if (from < to)
+			contents(m, from, to, false);
+	}
+}
+
+static bool is_shim(uint64_t page)
+{
+	return page >= ((uint64_t)__ehdr_start & ~(RAW_PAGE - 1)) && page < (uint64_t)_end;
+}
+
+static unsigned region_flags(const struct mapping *m, uint64_t start)
 {
 	unsigned flags = m->shared ? TRC_REGION_SHARED : 0;
 
-	if (m->start >= ((uint64_t)__ehdr_start & ~(RAW_PAGE - 1)) && m->start < (uint64_t)_end)
+	if (is_shim(start))
 		flags |= TRC_REGION_SHIM;
 	if (starts_with(m->path, "[stack"))
 		flags |= TRC_REGION_STACK;
@@ -195,7 +216,7 @@ static unsigned region_flags(const struct mapping *m)
 static void region(const struct mapping *m, uint64_t start, uint64_t end)
 {
 	size_t size = sizeof(struct trc_region) + m->path_len;
-	unsigned flags = region_flags(m);
+	unsigned flags = region_flags(m, start);
 	struct trc_region *r = rec_begin(&snap.out, size);
 
 	if (!r)
@@ -212,7 +233,9 @@ static void region(const struct mapping *m, uint64_t start, uint64_t end)
 	struct mapping as = *m;
 
 	as.file |= !!(flags & TRC_REGION_VDSO);
-	if (m->prot & PROT_READ)
+	if ((flags & TRC_REGION_SHIM) && !m->file)
+		own_contents(m, start, end);
+	else if (m->prot & PROT_READ)
 		contents(&as, start, end, keep_file);
 }
 
@@ -258,25 +281,24 @@ static void one(char *line, void *first)
 		uint64_t own_end = 0, own = tr_owned_next(at, &own_end);
 		uint64_t stop = tr_min(own, m.end);
 
+		if (is_shim(at)) /* what was mapped right behind our variables looks like one with them */
+			stop = tr_min(stop, ((uint64_t)_end + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
 		if (stop > at)
 			region(&m, at, stop);
-		at = own < m.end ? own_end : m.end;
+		at = stop == own ? own_end : stop;
 	}
 }
 
 void tr_snapshot(enum trc_stream stream)
 {
 	static char buf[MAPS_BUFFER];
-	static void *buffer; /* stays: what is ours is never given back */
+	void *buffer = tr_exits_room(BUFFER); /* new pages are a good part of what this costs */
 	bool first = true;
 
-	if (!buffer)
-		buffer = tr_alloc(BUFFER);
 	if (!buffer) {
 		shim_degrade("no memory snapshot: no memory for it");
 		return;
 	}
-	tr_populate(buffer, BUFFER);
 	rec_open_lent(&snap.out, stream, buffer, BUFFER);
 	snap.pagemap = -1;
 	if (!maps_read(buf, one, &first))
@@ -284,5 +306,4 @@ void tr_snapshot(enum trc_stream stream)
 	if (snap.pagemap >= 0)
 		raw(SYS_close, snap.pagemap);
 	rec_close(&snap.out);
-	raw(SYS_madvise, buffer, BUFFER, MADV_DONTNEED);
 }

@@ -390,6 +390,8 @@ void tr_drop_all_inside(void); /* the caller goes on in a fragment that is dropp
 bool tr_settled(void);
 uint32_t tr_exits_max(void);
 uint32_t tr_exit_next(void); /* id of the one made next */
+/* Memory for exits to come, to be used until the next one is made; NULL: not so much. */
+void *tr_exits_room(size_t len);
 
 /* profile.c */
 enum tr_usual { TR_USUAL_UNKNOWN, TR_USUAL_PASSED, TR_USUAL_TAKEN };
