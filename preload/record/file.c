@@ -190,10 +190,10 @@ void file_reserve(struct rec_stream *s, int fd, size_t len)
 	s->reserved = s->file_end + RESERVE_STEP;
 }
 
-long file_append(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload)
+static long append(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload, size_t used)
 {
-	struct iovec iov[2] = { { (void *)head, sizeof *head }, { (void *)payload, head->length } };
-	size_t len = sizeof *head + head->length;
+	struct iovec iov[2] = { { (void *)head, sizeof *head }, { (void *)payload, used } };
+	size_t len = sizeof *head + used;
 
 	if (beyond_limit(offset + len))
 		return -EFBIG;
@@ -206,22 +206,21 @@ long file_append(int fd, uint64_t offset, const struct trc_chunk *head, const vo
 	return n < 0 ? n : 0;
 }
 
+long file_append(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload)
+{
+	return append(fd, offset, head, payload, head->length);
+}
+
 long file_append_whole(int fd, uint64_t offset, const struct trc_chunk *head, const void *payload)
 {
-	uint64_t end = offset + sizeof *head + head->capacity;
 	struct trc_chunk open = *head;
-	long err = file_may_grow(end);
+
+	open.length = TRC_CHUNK_OPEN;
+	long err = append(fd, offset, &open, payload, head->length);
 
 	if (err)
 		return err;
-	open.length = TRC_CHUNK_OPEN;
-	err = raw(SYS_ftruncate, fd, end);
-	if (!err)
-		err = file_write(fd, offset, &open, sizeof open);
-	if (!err)
-		err = file_write(fd, offset + sizeof *head, payload, head->length);
-	if (!err)
-		err = file_write(fd, offset, head, sizeof *head);
+	err = file_write(fd, offset, head, sizeof *head);
 	if (err)
 		raw(SYS_ftruncate, fd, offset);
 	return err;
