@@ -137,9 +137,16 @@ static void seal(const struct rec_chunk_map *map, uint32_t used)
 	__atomic_store_n(&c->length, used, __ATOMIC_RELEASE);
 }
 
+static bool ending;
+
+void rec_ending(void)
+{
+	ending = true;
+}
+
 static void unmap(struct rec_chunk_map *map)
 {
-	if (!map->lent)
+	if (!map->lent && !ending)
 		raw_free(map->head, map->len + RAW_PAGE);
 	map->head = NULL;
 }

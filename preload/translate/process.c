@@ -253,6 +253,7 @@ static void exit_process(struct call *k)
 		if (shim_opt.final)
 			tr_snapshot(TRC_STREAM_FINAL);
 		tr_time(c);
+		rec_ending();
 		tr_path_close(c);
 		shim_process_end(0, (int)k->args[0] & 0xff);
 		tr_lock(); /* the others are still running */
