@@ -323,6 +323,8 @@ static enum mach_stop do_cas(struct mach *m, const struct mach_cas *c, uint64_t 
 	bool equal = true;
 	unsigned halves = c->two ? 2 : 1;
 
+	if (m->shadow && m->slots)
+		shadow_address(m, c->address, pc);
 	/* A locked instruction writes its operand even when the comparison fails. */
 	if (!mem_writable(m->mem, address, halves * c->size))
 		return mach_access_fault(m, true);

@@ -235,6 +235,20 @@ __attribute__((noinline)) static uint64_t overwritten(const uint64_t *a)
 	return b.whole[0] ^ (b.whole[1] << 3);
 }
 
+/* Which word is compared and exchanged depends on an argument. */
+__attribute__((noinline)) static uint64_t exchanged(const uint64_t *a)
+{
+	volatile uint64_t b[4], *word = &b[a[0] & 3];
+	uint64_t was = 2;
+
+	b[0] = 1;
+	b[1] = 2;
+	b[2] = 4;
+	b[3] = 8;
+	__asm__ volatile("lock cmpxchgq %2, %1" : "+a"(was), "+m"(*word) : "r"(a[1]) : "memory", "cc");
+	return b[0] + 3 * b[1] + 5 * b[2] + 7 * b[3] + a[0] + a[1];
+}
+
 __attribute__((noinline)) static uint64_t branches(const uint64_t *a)
 {
 	uint64_t r = 0;
@@ -393,6 +407,7 @@ int main(void)
 		one("strings", strings, args[i]);
 		one("scanned", scanned, args[i]);
 		one("overwritten", overwritten, args[i]);
+		one("exchanged", exchanged, args[i]);
 		one("branches", branches, args[i]);
 	}
 	CHECK_END();
