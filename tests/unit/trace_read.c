@@ -315,6 +315,33 @@ static void repetitions(void)
 	tw_sample(DIR_NAME);
 }
 
+/* One record of very many: looked through again for each of them, it would take hours. */
+static void many_repetitions(void)
+{
+	const size_t many = 8 << 20;
+	char *slots = calloc(1, many);
+	struct tw w;
+	struct trc *t;
+	struct trc_iter it;
+	const struct trc_rec *rec;
+	size_t n = 0;
+
+	tw_open(&w, TRC_STREAM_THREAD, 0, many + 4096);
+	tw_named(&w, TRC_OP_LOCK, 1, 20, 3, 0);
+	tw_agains(&w, 0, slots, many);
+	free(slots);
+	tw_save(&w, DIR_NAME, "t0.rec");
+	err_t e = trc_open(DIR_NAME, 0, &t);
+
+	trc_iter_init(&it, e ? NULL : t->threads.v[0].rec_stream);
+	while (!e && !(e = trc_next(&it, &rec)) && rec)
+		n++;
+	CHECK(!e && n == many + 2, "millions of repetitions in one record: %zu (%s)", n, e ? e->msg : "");
+	err_free(e);
+	trc_close(t);
+	tw_sample(DIR_NAME);
+}
+
 /*
  * A stream of three chunks of two records each whose second chunk in the file is live and
  * has the last sequence number: what the shim leaves after emptying it once.
@@ -435,6 +462,7 @@ int main(void)
 	damage();
 	cut_off();
 	repetitions();
+	many_repetitions();
 	live_chunks();
 	tolerant();
 	CHECK_END();
