@@ -312,7 +312,7 @@ static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, str
 	for (; lock != SYM_NONE && *release < t->threads[first.thread].nevents; ++*release) {
 		const struct sym_event *e = &t->threads[first.thread].events[*release];
 
-		if (e->op == SYM_UNLOCK && e->target == lock)
+		if (dsp_releases(e) && e->target == lock)
 			break;
 	}
 	vec_free(&a);
@@ -349,6 +349,47 @@ static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	dsp_say_at(&b, t, p->before);
 	strbuf_str(&b, ". What belongs to that should be done under the same lock, at once.");
 	h->kind = DSP_HINT_ATOMIC;
+	h->text = strbuf_take(&b);
+	return true;
+}
+
+/* The barrier that the thread left last before its event, and where; SYM_NONE: none. */
+static uint32_t barrier_before(const struct sym_trace *t, struct sched_ref r, uint32_t *left)
+{
+	for (*left = r.index; (*left)-- > 0;) {
+		const struct sym_event *e = &t->threads[r.thread].events[*left];
+
+		if (e->op == SYM_BARRIER_LEAVE)
+			return e->target;
+	}
+	return SYM_NONE;
+}
+
+/*
+ * Both come behind the same barrier; and since one order failed and the other did not, behind the
+ * same round of it: from one round to the next there is only one order.
+ */
+static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	uint32_t early_left, late_left, barrier = barrier_before(t, p->before, &early_left);
+	struct strbuf b = { 0 };
+
+	if (barrier == SYM_NONE || barrier != barrier_before(t, p->after, &late_left) ||
+	    !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)))
+		return false;
+	strbuf_fmt(&b, "Let all wait once more (at `%s', say) before %s ", t->objects[barrier].name,
+		   dsp_thread_id(t, p->before.thread));
+	dsp_say_does(&b, t, p->before);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, p->before);
+	strbuf_fmt(&b, ": it came past `%s' at ", t->objects[barrier].name);
+	dsp_say_at(&b, t, (struct sched_ref){ p->before.thread, early_left });
+	strbuf_fmt(&b, " together with %s, which still has to do ", dsp_thread_id(t, p->after.thread));
+	dsp_say_at(&b, t, p->after);
+	strbuf_str(&b, " (");
+	dsp_say_does(&b, t, p->after);
+	strbuf_str(&b, ").");
+	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
 	return true;
 }
@@ -420,6 +461,9 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 		return;
 	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
 		return;
+	p = pair_to_order(t, pairs);
+	if (p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint))
+		return;
 	if (d->nregions) {
 		const struct dsp_region *r = &d->regions[0];
 		bool join = is_teardown(t, r);
@@ -433,7 +477,6 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 		}
 		return;
 	}
-	p = pair_to_order(t, pairs);
 	if (p && !unguarded_hint(t, p, &d->hint) && !half_done_hint(t, p, &d->hint)) {
 		d->hint.kind = DSP_HINT_ORDER;
 		d->hint.text = order_text(t, p->before, p->after);

@@ -144,21 +144,32 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 	return false;
 }
 
-/* ---- a lock whose owner has ended ---- */
+/* ---- a lock whose owner has ended, or does not come back ---- */
 
 static bool has_ended(const struct sym_thread *th)
 {
 	return th->nevents && th->events[th->nevents - 1].op == SYM_EXIT;
 }
 
-/* The thread that ended with this lock; SYM_NONE: none did. *since: where it took it. */
-static uint32_t taken_along_by(const struct sym_trace *t, uint32_t object, uint32_t *since)
+static bool is_blocked(const struct sym_trace *t, uint32_t thread)
+{
+	for (size_t k = 0; k < t->failure.nblocked; k++)
+		if (t->failure.blocked[k].thread == thread)
+			return true;
+	return false;
+}
+
+/*
+ * The thread that had this lock to the end: one that has ended, or one that waits for nothing that
+ * is known here. SYM_NONE: there is none. *since: where it took it.
+ */
+static uint32_t last_owner(const struct sym_trace *t, uint32_t object, bool ended, uint32_t *since)
 {
 	dsp_held_locks held = { 0 };
 	uint32_t who = SYM_NONE;
 
 	for (uint32_t i = 0; i < t->nthreads && who == SYM_NONE; i++) {
-		if (!has_ended(&t->threads[i]))
+		if (has_ended(&t->threads[i]) != ended || is_blocked(t, i))
 			continue;
 		dsp_locks_held(t, i, (uint32_t)t->threads[i].nevents, &held);
 		for (size_t h = 0; h < held.n; h++)
@@ -171,29 +182,57 @@ static uint32_t taken_along_by(const struct sym_trace *t, uint32_t object, uint3
 	return who;
 }
 
-static bool release_hint(const struct sym_trace *t, struct dsp_hint *h)
+static void say_since(struct strbuf *b, const struct sym_trace *t, const char *word, uint32_t who,
+		      uint32_t since)
+{
+	if (since == SYM_NONE)
+		return;
+	strbuf_str(b, word);
+	dsp_say_at(b, t, (struct sched_ref){ who, since });
+}
+
+static char *ended_text(const struct sym_trace *t, struct sched_ref want, uint32_t who, uint32_t since)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "%s ended while it held `%s'", dsp_thread_id(t, who),
+		   dsp_subject(t, dsp_event_at(t, want)));
+	say_since(&b, t, ", which it had locked at ", who, since);
+	strbuf_str(&b, ": nobody can have it any more. Let it go on every way out, also when the "
+		       "thread is cancelled (pthread_cleanup_push) or an exception passes, or make "
+		       "it a robust mutex.");
+	return strbuf_take(&b);
+}
+
+static char *kept_text(const struct sym_trace *t, struct sched_ref want, uint32_t who, uint32_t since)
+{
+	const char *name = dsp_subject(t, dsp_event_at(t, want));
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "%s wants `%s' at ", dsp_thread_id(t, want.thread), name);
+	dsp_say_at(&b, t, want);
+	strbuf_fmt(&b, ", and %s, which has it", dsp_thread_id(t, who));
+	say_since(&b, t, " since ", who, since);
+	strbuf_fmt(&b, ", does not come back to let it go: what it is at is no lock and no condition, "
+		   "but a system call (read, accept, ...) or a loop. Let `%s' go before what ends only "
+		   "when another thread goes on.", name);
+	return strbuf_take(&b);
+}
+
+static bool release_hint(const struct sym_trace *t, bool ended, struct dsp_hint *h)
 {
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
 		struct sched_ref want = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
 		const struct sym_event *e = dsp_event_at(t, want);
-		struct strbuf b = { 0 };
 		uint32_t since = SYM_NONE, who;
 
 		if (!e || !dsp_acquires(e))
 			continue;
-		who = taken_along_by(t, e->target, &since);
+		who = last_owner(t, e->target, ended, &since);
 		if (who == SYM_NONE)
 			continue;
-		strbuf_fmt(&b, "%s ended while it held `%s'", dsp_thread_id(t, who), t->objects[e->target].name);
-		if (since != SYM_NONE) {
-			strbuf_str(&b, ", which it had locked at ");
-			dsp_say_at(&b, t, (struct sched_ref){ who, since });
-		}
-		strbuf_str(&b, ": nobody can have it any more. Let it go on every way out, also when the "
-			       "thread is cancelled (pthread_cleanup_push) or an exception passes, or make "
-			       "it a robust mutex.");
 		h->kind = DSP_HINT_RELEASE;
-		h->text = strbuf_take(&b);
+		h->text = ended ? ended_text(t, want, who, since) : kept_text(t, want, who, since);
 		return true;
 	}
 	return false;
@@ -352,8 +391,8 @@ static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h)
 {
 	return m->t->failure.nblocked &&
-	       (lock_hint(m->t, h) || waits_holding_hint(m->t, h) || release_hint(m->t, h) ||
-		wrong_waiter_hint(m, h) || wakeup_hint(m, h));
+	       (lock_hint(m->t, h) || waits_holding_hint(m->t, h) || release_hint(m->t, true, h) ||
+		release_hint(m->t, false, h) || wrong_waiter_hint(m, h) || wakeup_hint(m, h));
 }
 
 /* ---- a condition that is tested once ---- */

@@ -85,10 +85,11 @@ struct dsp_held {
 };
 typedef VEC(struct dsp_held) dsp_held_locks;
 
-/* Locks thread holds just before its event `index`. */
+/* Locks thread holds just before its event `index`; semaphores that are used as locks count. */
 void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 		    dsp_held_locks *held);
 bool dsp_acquires(const struct sym_event *e);
+bool dsp_releases(const struct sym_event *e);
 /* The thread that holds what the i-th blocked one wants, at its own blocked
  * event; returns the index into failure.blocked or SIZE_MAX. */
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);

@@ -14,6 +14,46 @@ bool dsp_acquires(const struct sym_event *e)
 	}
 }
 
+bool dsp_releases(const struct sym_event *e)
+{
+	return e->op == SYM_UNLOCK || e->op == SYM_SEMPOST;
+}
+
+/* A semaphore of one, which everybody gives back who has taken it, and nobody else. */
+static bool is_used_as_lock(const struct sym_trace *t, uint32_t object)
+{
+	bool given = false;
+
+	if (t->objects[object].kind != SYM_SEM)
+		return true;
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		bool has = false;
+
+		for (uint32_t k = 0; k < t->threads[i].nevents; k++) {
+			const struct sym_event *e = &t->threads[i].events[k];
+
+			if (e->target != object || (e->op != SYM_SEMWAIT && e->op != SYM_SEMPOST) ||
+			    (e->op == SYM_SEMWAIT && e->result != 1))
+				continue;
+			if (has == (e->op == SYM_SEMWAIT))
+				return false;
+			has = !has;
+			given |= !has;
+		}
+	}
+	return given && t->objects[object].count <= 1;
+}
+
+static void drop_counters(const struct sym_trace *t, dsp_held_locks *held)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < held->n; i++)
+		if (is_used_as_lock(t, held->v[i].object))
+			held->v[n++] = held->v[i];
+	held->n = n;
+}
+
 /* Recursive locks stand in the list once per acquisition; the last one goes first. */
 static void release(dsp_held_locks *held, uint32_t object)
 {
@@ -39,11 +79,12 @@ void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 	for (uint32_t i = 0; i < index && i < th->nevents; i++) {
 		const struct sym_event *e = &th->events[i];
 
-		if (dsp_acquires(e))
+		if (dsp_acquires(e) || (e->op == SYM_SEMWAIT && e->result == 1))
 			vec_push(held, (struct dsp_held){ e->target, i });
-		else if (e->op == SYM_UNLOCK)
+		else if (dsp_releases(e))
 			release(held, e->target);
 	}
+	drop_counters(t, held);
 }
 
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since)
@@ -54,7 +95,7 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since)
 	dsp_held_locks held = { 0 };
 	size_t found = SIZE_MAX;
 
-	if (!e || !dsp_acquires(e))
+	if (!e || (!dsp_acquires(e) && e->op != SYM_SEMWAIT))
 		return SIZE_MAX;
 	for (size_t k = 0; k < f->nblocked && found == SIZE_MAX; k++) {
 		if (f->blocked[k].thread >= t->nthreads)

@@ -210,7 +210,7 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	     r->common_lock != SYM_NONE && i-- > r->first;) {
 		const struct sym_event *e = &t->threads[r->thread].events[i];
 
-		if (e->op == SYM_UNLOCK && e->target == r->common_lock)
+		if (dsp_releases(e) && e->target == r->common_lock)
 			r->release = i;
 	}
 	/* Held throughout: then the intruder cannot have been in between under it. */
@@ -346,6 +346,14 @@ static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct
 		add_as(m, c, best, a, b, REPLACED);
 }
 
+static bool is_between(const struct dsp_map *m, struct sched_ref first, struct sched_ref r,
+		       struct sched_ref last)
+{
+	size_t at = dsp_at(m, DSP_FAILING, r);
+
+	return at > dsp_at(m, DSP_FAILING, first) && at < dsp_at(m, DSP_FAILING, last);
+}
+
 /* Several variables: A's e1 < B's f1 and B's f2 < A's e2 are both needed. */
 static void split_by_two(const struct dsp_map *m, const struct dsp_pair *in,
 			 const struct dsp_pair *out, candidates *c)
@@ -360,9 +368,14 @@ static void split_by_two(const struct dsp_map *m, const struct dsp_pair *in,
 	if (in->before.thread != out->after.thread || in->after.thread != out->before.thread ||
 	    in->before.thread == in->after.thread || e1->index >= e2->index)
 		return;
-	if (same_var(e1, f1) && (dsp_is_write(e1) || dsp_is_write(f1)) &&
-	    same_var(f2, e2) && (dsp_is_write(f2) || dsp_is_write(e2)))
+	if (!same_var(e1, f1) || (!dsp_is_write(e1) && !dsp_is_write(f1)) ||
+	    !same_var(f2, e2) || (!dsp_is_write(f2) && !dsp_is_write(e2)))
+		return;
+	/* Of two that are both needed the one who was inside the other was not cut. */
+	if (is_between(m, in->before, in->after, out->after))
 		add(m, c, in->before, in->after, out->after);
+	else if (is_between(m, in->before, out->before, out->after))
+		add(m, c, in->before, out->before, out->after);
 }
 
 /*

@@ -237,6 +237,15 @@ static FX_UNUSED void fixture_lost_update(struct fixture *fx)
 	fixture_alternate(fx, "00011111222220 0000");
 }
 
+/* The main thread, and two that it creates at lines 50 and 51. */
+static FX_UNUSED void fixture_children(struct fixture *fx)
+{
+	for (int i = 0; i < 3; i++)
+		sym_add_thread(fx->trace, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+}
+
 /* if (p) ... *p with p = NULL in between; each access under a lock of its own. */
 static FX_UNUSED void fixture_check_then_act(struct fixture *fx)
 {
@@ -245,10 +254,7 @@ static FX_UNUSED void fixture_check_then_act(struct fixture *fx)
 	uint32_t p = fixture_var(fx, "p", "char *", 0x5555000);
 	uint32_t m = fixture_mutex(fx, "m");
 
-	for (int i = 0; i < 3; i++)
-		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
-	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
-	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_children(fx);
 	fixture_event(fx, 1, SYM_START, SYM_NONE, "use", 9);
 	fixture_event(fx, 1, SYM_LOCK, m, "use", 10);
 	uint32_t check = fixture_event(fx, 1, SYM_READ, p, "use", 11);
@@ -283,10 +289,7 @@ static FX_UNUSED void fixture_deadlock(struct fixture *fx)
 	struct sym_trace *t = fx->trace;
 	uint32_t lock[2] = { fixture_mutex(fx, "a"), fixture_mutex(fx, "b") };
 
-	for (int i = 0; i < 3; i++)
-		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
-	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
-	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_children(fx);
 	for (uint32_t th = 1; th < 3; th++) {
 		fixture_event(fx, th, SYM_START, SYM_NONE, "worker", 9 + th);
 		fixture_event(fx, th, SYM_LOCK, lock[th - 1], "worker", 10 * th);
@@ -366,10 +369,7 @@ static FX_UNUSED void fixture_two_variables(struct fixture *fx)
 	struct sym_trace *t = fx->trace;
 	uint32_t a = fixture_var(fx, "a", "int", 0), b = fixture_var(fx, "b", "int", 0);
 
-	for (int i = 0; i < 3; i++)
-		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2" }[i], NULL);
-	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
-	fixture_event(fx, 0, SYM_FORK, 2, "main", 51);
+	fixture_children(fx);
 	fixture_event(fx, 1, SYM_START, SYM_NONE, "stage", 9);
 	uint32_t wa = fixture_event(fx, 1, SYM_WRITE, a, "stage", 10);
 	uint32_t wb = fixture_event(fx, 1, SYM_WRITE, b, "stage", 14);

@@ -1,0 +1,256 @@
+/* Hints where threads wait for each other: for locks, conditions, semaphores, barriers. */
+#include "tests/lib/dsp_expect.h"
+
+/* T0.1 signals before T0.2 waits. */
+static void lost_wakeup(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/wake", "/src/wake.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+	struct sym_object cond = { .name = (char *)"ready", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond);
+
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_START, SYM_NONE, "waker", 9);
+	fixture_event(fx, 1, SYM_SIGNAL, c, "waker", 10);
+	fixture_event(fx, 2, SYM_START, SYM_NONE, "waiter", 19);
+	fixture_event(fx, 2, SYM_LOCK, m, "waiter", 20);
+	uint32_t unlock = fixture_event(fx, 2, SYM_UNLOCK, m, "waiter", 21);
+	uint32_t wait = fixture_event(fx, 2, SYM_WAIT, c, "waiter", 21);
+
+	fixture_at(fx, 2, wait)->link = unlock;
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	t->failure.blocked = xcalloc(1, sizeof *t->failure.blocked);
+	t->failure.nblocked = 1;
+	t->failure.blocked[0] = (struct sym_blocked){ 2, wait };
+	fixture_order(fx, &fx->answer.failing, "00 11 222");
+	fixture_cause(fx, 1, 1, 2, unlock);
+	fixture_alternate(fx, "00 222 11 2");
+}
+
+static void blocked(struct fixture *fx, size_t k, uint32_t thread, uint32_t event)
+{
+	struct sym_failure *f = &fx->trace->failure;
+
+	f->blocked = xrealloc(f->blocked, (k + 1) * sizeof *f->blocked);
+	f->nblocked = k + 1;
+	f->blocked[k] = (struct sym_blocked){ thread, event };
+}
+
+/* T0.1 reads under the lock and wants to once more; T0.2 waits to write. */
+static void reads_twice(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/table", "/src/table.c");
+	struct sym_trace *t = fx->trace;
+	struct sym_object lock = { .name = (char *)"rw", .kind = SYM_RWLOCK, .owner = SYM_NONE };
+	uint32_t rw = sym_add_object(t, &lock);
+
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_RDLOCK, rw, "sum", 10);
+	uint32_t again = fixture_event(fx, 1, SYM_RDLOCK, rw, "sum", 11);
+	uint32_t write = fixture_event(fx, 2, SYM_LOCK, rw, "put", 20);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, again);
+	blocked(fx, 1, 2, write);
+	fixture_order(fx, &fx->answer.failing, "00 1");
+	fixture_cause(fx, 2, write, 1, again);
+	fixture_alternate(fx, "00 11");
+}
+
+/* T0.1 waits with `outer' locked; T0.2, which would signal, wants that. */
+static void waits_with_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/nested", "/src/nested.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t outer = fixture_mutex(fx, "outer"), inner = fixture_mutex(fx, "inner");
+	struct sym_object cond = { .name = (char *)"ready", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond);
+
+	fixture_children(fx);
+	uint32_t take = fixture_event(fx, 1, SYM_LOCK, outer, "get", 10);
+	fixture_event(fx, 1, SYM_LOCK, inner, "get", 11);
+	uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, inner, "get", 12);
+	uint32_t wait = fixture_event(fx, 1, SYM_WAIT, c, "get", 12);
+	uint32_t want = fixture_event(fx, 2, SYM_LOCK, outer, "put", 20);
+
+	fixture_at(fx, 1, wait)->link = unlock;
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, wait);
+	blocked(fx, 1, 2, want);
+	fixture_order(fx, &fx->answer.failing, "00 111");
+	fixture_cause(fx, 1, take, 2, want);
+	fixture_alternate(fx, "00 2 111");
+}
+
+/*
+ * T0.1 and T0.2 wait for one condition variable at different places; T0.3 signals, and T0.1 wakes
+ * up to wait again.
+ */
+static void wakes_wrong_one(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/slot", "/src/slot.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+	struct sym_object cond = { .name = (char *)"changed", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond), wait[2];
+
+	for (int i = 0; i < 4; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2", "T0.3" }[i], NULL);
+	for (int i = 0; i < 3; i++)
+		fixture_event(fx, 0, SYM_FORK, (uint32_t)i + 1, "main", 50);
+	for (int round = 0; round < 2; round++) {
+		fixture_event(fx, 1, SYM_LOCK, m, "put", 10);
+		uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, m, "put", 11);
+
+		wait[0] = fixture_event(fx, 1, SYM_WAIT, c, "put", 11);
+		fixture_at(fx, 1, wait[0])->link = unlock;
+	}
+	fixture_event(fx, 2, SYM_LOCK, m, "get", 20);
+	uint32_t unlock = fixture_event(fx, 2, SYM_UNLOCK, m, "get", 21);
+	wait[1] = fixture_event(fx, 2, SYM_WAIT, c, "get", 21);
+	fixture_at(fx, 2, wait[1])->link = unlock;
+	uint32_t signal = fixture_event(fx, 3, SYM_SIGNAL, c, "get", 25);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, wait[0]);
+	blocked(fx, 1, 2, wait[1]);
+	fixture_order(fx, &fx->answer.failing, "000 11 22 3 111");
+	fixture_cause(fx, 3, signal, 1, wait[0] - 1);
+	fixture_alternate(fx, "000 22 3 2 1111");
+}
+
+/* T0.1 takes the lock and ends; T0 wants it. */
+static void ended_with_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/stop", "/src/stop.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m");
+
+	for (int i = 0; i < 2; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1" }[i], NULL);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 50);
+	uint32_t want = fixture_event(fx, 0, SYM_LOCK, m, "main", 52);
+	fixture_event(fx, 1, SYM_START, SYM_NONE, "worker", 9);
+	uint32_t take = fixture_event(fx, 1, SYM_LOCK, m, "worker", 10);
+	fixture_event(fx, 1, SYM_EXIT, SYM_NONE, "worker", 11);
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	t->failure.blocked = xcalloc(1, sizeof *t->failure.blocked);
+	t->failure.nblocked = 1;
+	t->failure.blocked[0] = (struct sym_blocked){ 0, want };
+	fixture_order(fx, &fx->answer.failing, "0 111");
+	fixture_cause(fx, 1, take, 0, want);
+	fixture_alternate(fx, "00 111");
+}
+
+/* T0.1 has the semaphore, as everybody has it who gives it back, and wants the mutex; T0.2 the reverse. */
+static void semaphore_ring(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/desk", "/src/desk.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t books = fixture_mutex(fx, "books");
+	struct sym_object sem = { .name = (char *)"token", .kind = SYM_SEM, .count = 1, .owner = SYM_NONE };
+	uint32_t token = sym_add_object(t, &sem);
+
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_SEMWAIT, token, "normal", 10);
+	fixture_event(fx, 1, SYM_SEMPOST, token, "normal", 13);
+	fixture_event(fx, 1, SYM_SEMWAIT, token, "normal", 10);
+	uint32_t lock = fixture_event(fx, 1, SYM_LOCK, books, "normal", 11);
+	uint32_t take = fixture_event(fx, 2, SYM_LOCK, books, "hurry", 20);
+	uint32_t wait = fixture_event(fx, 2, SYM_SEMWAIT, token, "hurry", 21);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, lock);
+	blocked(fx, 1, 2, wait);
+	fixture_order(fx, &fx->answer.failing, "00 111 2");
+	fixture_cause(fx, 2, take, 1, lock);
+	fixture_alternate(fx, "00 1111 22");
+}
+
+/* The same, but others count with it: who takes one does not give it back. */
+static void semaphore_counts(struct fixture *fx)
+{
+	semaphore_ring(fx);
+	fixture_at(fx, 1, 0)->op = SYM_SEMPOST;
+	fixture_at(fx, 1, 1)->op = SYM_SEMWAIT;
+}
+
+/* T0.2 has the mutex to the end, and waits for nothing that is an event. */
+static void kept_lock(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/pipe", "/src/pipe.c");
+	uint32_t m = fixture_mutex(fx, "state");
+
+	fixture_children(fx);
+	uint32_t want = fixture_event(fx, 1, SYM_LOCK, m, "writer", 10);
+	uint32_t take = fixture_event(fx, 2, SYM_LOCK, m, "reader", 20);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "hang", EXPR_NONE);
+	blocked(fx, 0, 1, want);
+	fixture_order(fx, &fx->answer.failing, "00 2");
+	fixture_cause(fx, 2, take, 1, want);
+	fixture_alternate(fx, "00 1 2");
+}
+
+/* Both are past the barrier; T0.1 goes on to write what T0.2 still has to read. */
+static void behind_a_barrier(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/phase", "/src/phase.c");
+	struct sym_trace *t = fx->trace;
+	struct sym_object barrier = { .name = (char *)"bar", .kind = SYM_BARRIER, .count = 2, .owner = SYM_NONE };
+	uint32_t b = sym_add_object(t, &barrier), v = fixture_var(fx, "cell", "int", 0), leave;
+
+	fixture_children(fx);
+	for (uint32_t i = 1; i < 3; i++) {
+		uint32_t enter = fixture_event(fx, i, SYM_BARRIER_ENTER, b, "work", 11);
+
+		leave = fixture_event(fx, i, SYM_BARRIER_LEAVE, b, "work", 11);
+		fixture_at(fx, i, leave)->link = enter;
+	}
+	uint32_t write = fixture_event(fx, 1, SYM_WRITE, v, "work", 10);
+	uint32_t read = fixture_event(fx, 2, SYM_READ, v, "work", 12);
+
+	fixture_at(fx, 1, write)->value = expr_const(t->pool, 32, 1);
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "work", 13);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `cell == 0' failed",
+		      expr_unary(t->pool, EX_BNOT, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, read),
+							       expr_const(t->pool, 32, 0))));
+	fixture_order(fx, &fx->answer.failing, "00 1 2 11 222");
+	fixture_cause(fx, 1, write, 2, read);
+	fixture_alternate(fx, "00 1 2 1 222 1");
+}
+
+static const struct expected table[] = {
+	{ "a lost wake-up", lost_wakeup, DSP_HINT_ORDER,
+	  { "T0.1 signals `ready' at wake.c:10", "before T0.2 waits at wake.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "an owner that has ended", ended_with_lock, DSP_HINT_RELEASE,
+	  { "T0.1 ended while it held `m'", "stop.c:10" }, DSP_HINT_NONE, 0 },
+	{ "a lock taken for reading twice", reads_twice, DSP_HINT_NONE,
+	  { "already holds it since table.c:10", "T0.2 waits to write at table.c:20",
+	    "Do not take it for reading twice" }, DSP_HINT_NONE, 0 },
+	{ "a wait with a lock", waits_with_lock, DSP_HINT_RELEASE,
+	  { "Do not wait with `outer' locked", "T0.1 waits for `ready' at nested.c:12",
+	    "since nested.c:10", "T0.2, which might end that wait, wants it at nested.c:20" },
+	  DSP_HINT_NONE, 0 },
+	{ "a signal for the wrong one", wakes_wrong_one, DSP_HINT_WAKE,
+	  { "T0.3 signals `changed' at slot.c:25", "wakes T0.1", "waits again at slot.c:11",
+	    "not T0.2, which waits at slot.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a semaphore used as a lock", semaphore_ring, DSP_HINT_LOCK_ORDER,
+	  { "T0.1 takes `token' at desk.c:10, then `books' at desk.c:11",
+	    "T0.2 takes `books' at desk.c:20, then `token' at desk.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a semaphore that counts", semaphore_counts, DSP_HINT_ORDER, { "desk.c:20" }, DSP_HINT_NONE, 0 },
+	{ "an owner that does not come back", kept_lock, DSP_HINT_RELEASE,
+	  { "T0.1 wants `state' at pipe.c:10", "T0.2, which has it since pipe.c:20" }, DSP_HINT_NONE, 0 },
+	{ "a second barrier that is missing", behind_a_barrier, DSP_HINT_ORDER,
+	  { "before T0.1 writes `cell' at phase.c:10", "came past `bar' at phase.c:11",
+	    "T0.2, which still has to do phase.c:12" }, DSP_HINT_NONE, 0 },
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		check_hint(&table[i]);
+	CHECK_END();
+}
