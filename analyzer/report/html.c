@@ -169,7 +169,10 @@ static void schedules(FILE *f, const struct report *r)
 static void number_row(FILE *f, const char *what, size_t all, size_t part)
 {
 	fprintf(f, "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%zu</td>"
-		"<td class=\"n\">%u %%</td></tr>\n", what, all, part, rep_percent_less(all, part));
+		"<td class=\"n\">", what, all, part);
+	if (all)
+		fprintf(f, "%u %%", rep_percent_less(all, part));
+	fputs("</td></tr>\n", f);
 }
 
 static void numbers(FILE *f, const struct report *r)
@@ -189,7 +192,7 @@ static void numbers(FILE *f, const struct report *r)
 		fprintf(f, "<tr><th scope=\"row\">context switches</th><td class=\"n\">%zu</td>"
 			"<td colspan=\"2\">", r->answer->failing.switches);
 		if (r->answer->recorded.switches > r->answer->failing.switches)
-			fprintf(f, "as first found: %zu", r->answer->recorded.switches);
+			fprintf(f, "(%zu as first found)", r->answer->recorded.switches);
 		fputs("</td></tr>\n</tbody></table>\n", f);
 	}
 	rep_phases(r, &phases);

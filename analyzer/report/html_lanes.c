@@ -389,7 +389,8 @@ static void full_row(FILE *f, const struct report *r, size_t i, bool turn)
 		color_of(ref.thread), projected ? " projected" : "", edge, i + 1, edge);
 	html_text(f, v.thread);
 	fprintf(f, "</span></td><td%s>", edge);
-	html_text(f, v.where);
+	/* A thread's start is at no line. */
+	html_text(f, v.place || v.e->pc ? v.where : "");
 	fprintf(f, "</td><td%s>", edge);
 	action(f, r, &(struct dsp_event){ .ref = ref, .executed = true }, &v, DSP_FAILING);
 	fprintf(f, "</td><td%s>", edge);
