@@ -38,7 +38,7 @@ static inline int options_choice(const char *values, const char *value)
 	OPT(max_size, NUMBER, "4g", "BYTES", "stop recording (not the program) at this size")  \
 	OPT(hang, SECONDS, "0", "SECONDS", "no event for this long is a failure (0: never)")   \
 	OPT(fail_exit, STATUSES, NULL, "STATUS,...", "exit statuses that count as failures")   \
-	OPT(follow, BOOL, "1", "0|1", "record child processes too")                            \
+	OPT(follow, BOOL, "1", "0|1", "record child processes")                                \
 	OPT(quiet, BOOL, "0", "0|1", "print nothing")                                          \
 	OPT(verbosity, NUMBER, "0", "N", "print more: 1 start and end, 2 details")             \
 	OPT(deadlock, CHOICE, "wait", "wait|abort",                                            \

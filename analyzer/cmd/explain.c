@@ -171,5 +171,7 @@ int cmd_explain(int argc, char **argv)
 	report_options_init(&o.report);
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return cmd_fail("explain", explain(args.v[0], &o));
+	err_t e = report_options_check(&o.report);
+
+	return cmd_fail("explain", e ? e : explain(args.v[0], &o));
 }

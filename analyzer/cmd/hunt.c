@@ -1,5 +1,6 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/shim_flags.h"
 #include "analyzer/explain/explain.h"
 #include "analyzer/hunt/hunt.h"
 #include "analyzer/hunt/interrupt.h"
@@ -25,9 +26,9 @@
 #define LEAST_SECONDS 0.2   /* ... nor less */
 
 struct options {
-	uint64_t runs, jobs;
+	uint64_t runs, jobs, seed;
 	double time, limit;
-	const char *seed, *strategy, *out, *sites, *fail_exit, *shim_options;
+	const char *strategy, *out, *sites, *fail_exit, *shim_options;
 	bool no_explain, keep_going;
 	struct cmd_common common;
 };
@@ -199,19 +200,24 @@ static err_t check_options(const struct options *o)
 	if (!plan_strategy_known(o->strategy))
 		return err_new(ERR_USAGE, "--strategy: '%s' is none of %s", o->strategy,
 			       plan_strategy_names());
-	if (o->fail_exit && (*o->fail_exit < '0' || *o->fail_exit > '9'))
-		return err_new(ERR_USAGE, "--fail-exit: '%s' is not STATUS,...", o->fail_exit);
+	if (o->fail_exit) {
+		char *pair = xasprintf("fail_exit=%s", o->fail_exit);
+		err_t e = shim_flags_check(pair);
+
+		free(pair);
+		TRY(e);
+	}
+	if (o->shim_options)
+		TRY(shim_flags_check(o->shim_options));
 	if (o->jobs > 32)
 		return err_new(ERR_USAGE, "--jobs: at most 32");
 	return NULL;
 }
 
-static uint64_t seed_of(const struct options *o)
+static uint64_t seed_of_now(void)
 {
 	struct timespec t;
 
-	if (o->seed)
-		return strtoull(o->seed, NULL, 0);
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_nsec / 1000;
 }
@@ -264,7 +270,7 @@ static int hunt(struct options *o, char **argv)
 {
 	struct hunt_options h = {
 		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
-		.fail_exit = o->fail_exit, .options = o->shim_options, .seed = seed_of(o), .max_runs = o->runs,
+		.fail_exit = o->fail_exit, .options = o->shim_options, .seed = o->seed, .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
 		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
 	};
@@ -310,12 +316,12 @@ static int hunt(struct options *o, char **argv)
 
 int cmd_hunt(int argc, char **argv)
 {
-	struct options o = { .strategy = "auto" };
+	struct options o = { .strategy = "auto", .seed = seed_of_now() };
 	const struct cmd_option options[] = {
 		{ "runs", 'n', "N", CMD_UINT, &o.runs, "at most N runs" },
 		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
 		  "at most so long (default 300 when --runs is not given)" },
-		{ "seed", 's', "S", CMD_TEXT, &o.seed,
+		{ "seed", 's', "S", CMD_UINT, &o.seed,
 		  "start of all random choices (default: from the clock; printed)" },
 		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,
 		  "auto (default), site, demote, meet, shared, pct, sample, sync, start,\n"

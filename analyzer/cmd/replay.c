@@ -75,7 +75,7 @@ static err_t find_thread(const struct trc *t, const char *id, uint32_t *out)
 			*out = i;
 			return NULL;
 		}
-	return err_new(ERR_USAGE, "the trace has no thread %s", id);
+	return err_new(ERR_NOANSWER, "the trace has no thread %s", id);
 }
 
 /* POSITION: [THREAD:]N, an instruction number, or [THREAD:]0xPC */
@@ -352,12 +352,18 @@ int cmd_replay(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
+	if (o.is_native && (o.until || o.thread || o.timeout > 0))
+		return cmd_fail("replay", err_new(ERR_USAGE, "--until, --thread and --timeout are not about "
+							     "--native (--time and --limit are)"));
 	if (o.is_native) {
 		o.native.trace = args.v[0];
 		o.native.argv = args.v + 1;
 		o.native.json = o.common.json;
 		return native_replay(&o.native);
 	}
+	if (o.native.runs || o.native.alternate || o.native.gdb || o.native.time > 0 || o.native.limit > 0)
+		return cmd_fail("replay", err_new(ERR_USAGE, "--runs, --alternate, --gdb, --time and --limit "
+							     "are about --native"));
 	if (args.n != 1)
 		return cmd_fail("replay", err_new(ERR_USAGE, "one trace, please (a program only with --native)"));
 	err_t e = replay(args.v[0], &o, &status);

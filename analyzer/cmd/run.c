@@ -5,31 +5,13 @@
  */
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/run_report.h"
+#include "analyzer/cmd/shim_flags.h"
 #include "analyzer/launch.h"
-#include "common/options_table.h"
 #include "common/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum shim_type { CHOICE, NUMBER, SECONDS, STRING, STATUSES, BOOL };
-
-/* One row of the shim's option table, as a flag of ours. */
-struct shim_flag {
-	const char *key;
-	enum shim_type type;
-	const char *dflt;
-	const char *values;
-	const char *help;
-};
-
-static const struct shim_flag shim_flags[] = {
-#define OPT(key, type, dflt, values, help) { #key, type, dflt, values, help },
-	OPTIONS_TABLE(OPT)
-#undef OPT
-};
-#define NFLAGS (sizeof shim_flags / sizeof *shim_flags)
 
 struct setting {
 	const struct shim_flag *flag;
@@ -38,21 +20,6 @@ struct setting {
 	struct cmd_call call;
 };
 
-/* Only what is certainly wrong; the shim names the rest. */
-static bool is_wrong(const struct shim_flag *f, const char *value)
-{
-	switch (f->type) {
-	case CHOICE:
-		return options_choice(f->values, value) < 0;
-	case NUMBER:
-	case SECONDS:
-	case STATUSES:
-		return *value < '0' || *value > '9';
-	default:
-		return false;
-	}
-}
-
 static err_t set_flag(void *arg, const char *option, const char *value)
 {
 	const struct setting *s = arg;
@@ -60,7 +27,7 @@ static err_t set_flag(void *arg, const char *option, const char *value)
 	/* A flag without argument turns over what is the default. */
 	if (s->flag->type == BOOL)
 		value = !strncmp(option, "no-", 3) ? "0" : "1";
-	if (is_wrong(s->flag, value))
+	if (!shim_flag_takes(s->flag, value))
 		return err_new(ERR_USAGE, "--%s: '%s' is not %s", option, value, s->flag->values);
 	if (!strcmp(s->flag->key, "quiet"))
 		*s->quiet = true;
@@ -82,7 +49,7 @@ static char *flag_name(const struct shim_flag *f)
 static char *flag_help(const struct shim_flag *f)
 {
 	if (f->type == BOOL && f->dflt && !strcmp(f->dflt, "1"))
-		return xasprintf("do not: %s", f->help);
+		return xasprintf("do not %s", f->help);
 	if (f->type == BOOL || !f->dflt)
 		return xstrdup(f->help);
 	return xasprintf("%s\n(default: %s)", f->help, f->dflt);
@@ -141,14 +108,14 @@ static int run(struct cmd_option *options, struct strbuf *text, struct own_flags
 
 int cmd_run(int argc, char **argv)
 {
-	struct cmd_option options[NFLAGS + 3] = { { 0 } };
-	struct setting settings[NFLAGS];
-	char *names[NFLAGS], *helps[NFLAGS];
+	struct cmd_option options[SHIM_NFLAGS + 3] = { { 0 } };
+	struct setting settings[SHIM_NFLAGS];
+	char *names[SHIM_NFLAGS], *helps[SHIM_NFLAGS];
 	struct strbuf text = { 0 };
 	struct own_flags own = { 0 };
 	size_t n = 0;
 
-	for (size_t i = 0; i < NFLAGS; i++) {
+	for (size_t i = 0; i < SHIM_NFLAGS; i++) {
 		const struct shim_flag *f = &shim_flags[i];
 
 		names[i] = flag_name(f);
@@ -166,7 +133,7 @@ int cmd_run(int argc, char **argv)
 					  "when the program has ended: how, and which traces\n"
 					  "it left, as the last line on standard output" };
 	int status = run(options, &text, &own, argc, argv);
-	for (size_t i = 0; i < NFLAGS; i++) {
+	for (size_t i = 0; i < SHIM_NFLAGS; i++) {
 		free(names[i]);
 		free(helps[i]);
 	}

@@ -152,5 +152,7 @@ int cmd_solve(int argc, char **argv)
 	report_options_init(&o.report);
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return cmd_fail("solve", solve(args.v[0], &o));
+	err_t e = report_options_check(&o.report);
+
+	return cmd_fail("solve", e ? e : solve(args.v[0], &o));
 }

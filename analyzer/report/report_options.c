@@ -97,6 +97,17 @@ err_t report_options_parse(void *arg, int argc, char **argv, int *i, bool *taken
 	return NULL;
 }
 
+err_t report_options_check(const struct report_options *o)
+{
+	const char *const files[] = { o->html, o->dot, o->sarif };
+	int n = o->json + o->markdown;
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		n += files[i] && !strcmp(files[i], "-");
+	return n < 2 ? NULL : err_new(ERR_USAGE, "standard output can be had by one of --json, --markdown "
+						 "and a FILE of - only");
+}
+
 typedef void writer(FILE *f, const struct report *r);
 
 static err_t write_file(const char *path, writer *write, const struct report *r)

@@ -30,6 +30,9 @@ void report_options_init(struct report_options *o);
  */
 err_t report_options_parse(void *arg, int argc, char **argv, int *i, bool *taken);
 
+/* Options that cannot be met together: two reports in one stream are neither. */
+err_t report_options_check(const struct report_options *o);
+
 /* Writes every report that was asked for; r->redact is set from the options. */
 err_t report_emit(const struct report_options *o, struct report *r);
 
