@@ -35,10 +35,25 @@ struct chunks {
 	bool moved; /* killed between two chunks */
 };
 
+static void damage_in(struct trc_stream_file *s, const char *label, uint64_t offset, const char *what)
+{
+	free(s->damage);
+	s->damage = xasprintf("%s: damaged: chunk %zu at offset %" PRIu64 ": %s", label, s->spans.n, offset,
+			      what);
+}
+
 static void damage(struct trc_stream_file *s, uint64_t offset, const char *what)
 {
-	s->damage = xasprintf("%s: damaged: chunk %zu at offset %" PRIu64 ": %s", s->label,
-			      s->spans.n, offset, what);
+	damage_in(s, s->label, offset, what);
+}
+
+/* Does the process stream's file hold the beginning of another stream here? See trace_format.h. */
+static bool is_guest(const struct trc_stream_file *s, const struct trc_chunk *h)
+{
+	return s->kind == TRC_STREAM_PROCESS && h->version >= TRC_VERSION_GUESTS && !h->thread &&
+	       !h->sequence && h->place == TRC_PLACE_SEQUENCE &&
+	       (h->stream == TRC_STREAM_THREAD || h->stream == TRC_STREAM_PATH ||
+		h->stream == TRC_STREAM_FRAGS);
 }
 
 /* What is wrong with a header by itself, or NULL. */
@@ -48,7 +63,7 @@ static const char *header_wrong(const struct trc_stream_file *s, const struct tr
 		return "no chunk begins here (bad magic)";
 	if (h->header_sum != trc_checksum(h, offsetof(struct trc_chunk, header_sum)))
 		return "the header's checksum is wrong";
-	if (h->stream != s->kind)
+	if (h->stream != s->kind && !is_guest(s, h))
 		return "the chunk belongs to another kind of stream";
 	if (h->thread != s->thread)
 		return "the chunk belongs to another thread";
@@ -103,14 +118,14 @@ static uint32_t used_bytes(const uint8_t *payload, uint32_t n)
 	return n - used > PATH_TAIL ? used + PATH_TAIL : n;
 }
 
-/* The chunk at this offset is next in the stream. False: it cannot be. */
-static bool add_span(struct trc_stream_file *s, uint64_t offset)
+/* The chunk at this offset of a stream's file is next in the stream `s`. False: it cannot be. */
+static bool add_span_of(struct trc_stream_file *s, const struct trc_stream_file *file, uint64_t offset)
 {
 	struct trc_chunk h;
-	uint64_t left = s->size - offset - sizeof h;
+	uint64_t left = file->size - offset - sizeof h;
 	const char *wrong = NULL;
 
-	memcpy(&h, s->data + offset, sizeof h);
+	memcpy(&h, file->data + offset, sizeof h);
 	if (h.sequence != s->spans.n)
 		wrong = "chunks are missing or out of order";
 	else if (h.length != TRC_CHUNK_OPEN && h.length > left)
@@ -118,12 +133,12 @@ static bool add_span(struct trc_stream_file *s, uint64_t offset)
 	else
 		wrong = close_previous(s, h.start);
 	if (wrong) {
-		damage(s, offset, wrong);
+		damage_in(s, file->label, offset, wrong);
 		return false;
 	}
 	struct trc_span span = {
-		.payload = s->data + offset + sizeof h, .start = h.start, .offset = offset,
-		.length = h.length, .open = h.length == TRC_CHUNK_OPEN,
+		.payload = file->data + offset + sizeof h, .start = h.start, .offset = offset,
+		.label = file->label, .length = h.length, .open = h.length == TRC_CHUNK_OPEN,
 	};
 	if (span.open) {
 		span.clipped = h.capacity > left;
@@ -131,6 +146,16 @@ static bool add_span(struct trc_stream_file *s, uint64_t offset)
 	}
 	vec_push(&s->spans, span);
 	return true;
+}
+
+static bool add_span(struct trc_stream_file *s, uint64_t offset)
+{
+	return add_span_of(s, s, offset);
+}
+
+void trc_take_guest(struct trc_stream_file *s, const struct trc_stream_file *host, uint64_t offset)
+{
+	add_span_of(s, host, offset);
 }
 
 static uint32_t sequence_at(const struct trc_stream_file *s, uint64_t offset)
@@ -220,7 +245,9 @@ static bool add_chunk(struct chunks *c, uint64_t *offset)
 		damage(s, *offset, wrong);
 		return false;
 	}
-	if (!place_chunk(c, &h, *offset))
+	if (h.stream != s->kind && !is_moved(&h))
+		vec_push(&s->guests, *offset);
+	else if (!place_chunk(c, &h, *offset))
 		return false;
 	*offset += sizeof h + h.capacity;
 	return *offset < s->size;
@@ -248,7 +275,7 @@ err_t trc_find_chunks(struct trc_stream_file *s)
 		return err_new(ERR_INPUT,
 			       "%s: trace format version %u, this csched reads versions %d to %d",
 			       s->label, version, TRC_VERSION_OLDEST, TRC_VERSION);
-	if (s->size)
+	if (s->size && !s->damage)
 		while (add_chunk(&c, &offset))
 			;
 	if (!s->damage && add_live(&c) && c.nlive)
@@ -267,12 +294,12 @@ err_t trc_check_span(struct trc_stream_file *s, size_t i)
 
 	if (span->open || span->checked)
 		return NULL;
-	memcpy(&h, s->data + span->offset, sizeof h);
+	memcpy(&h, span->payload - sizeof h, sizeof h);
 	if (trc_checksum(span->payload, span->length) != h.checksum)
 		return err_new(ERR_INPUT,
 			       "%s: damaged: chunk %zu at offset %" PRIu64
 			       ": the checksum of its %" PRIu32 " bytes is wrong",
-			       s->label, i, span->offset, span->length);
+			       span->label, i, span->offset, span->length);
 	span->checked = true;
 	return NULL;
 }

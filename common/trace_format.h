@@ -10,6 +10,10 @@
  *   memory     writable memory and mappings at take-over
  *   final      memory at the end of the run (option final=1, for tests)
  *
+ * In mode "path" the first chunks of t0.rec, frags and t0.path are *guests* in the file of the process
+ * stream, behind its first: a small program needs no files for them, which cost more than all else that its
+ * recording does. Their own files then begin with the second chunk.
+ *
  * N counts threads in order of creation, from 0. A stream is a sequence of
  * chunks; a chunk is a 64-byte header and a payload. Chunks are written
  * through shared file mappings, so whatever was stored before a SIGKILL is on
@@ -33,8 +37,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 5
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS */
+#define TRC_VERSION 6
+#define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others */
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS; 5 no guests */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 

@@ -13,11 +13,10 @@ void trc_iter_init(struct trc_iter *it, struct trc_stream_file *stream)
 
 static err_t bad_record(const struct trc_iter *it, const char *what)
 {
-	const struct trc_stream_file *s = it->stream;
-	const struct trc_span *span = &s->spans.v[it->span];
+	const struct trc_span *span = &it->stream->spans.v[it->span];
 
 	return err_new(ERR_INPUT, "%s: damaged: chunk %zu, record at offset %" PRIu64 ": %s",
-		       s->label, it->span, span->offset + sizeof(struct trc_chunk) + it->offset,
+		       span->label, it->span, span->offset + sizeof(struct trc_chunk) + it->offset,
 		       what);
 }
 

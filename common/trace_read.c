@@ -42,23 +42,64 @@ static bool parse_name(const char *name, enum trc_stream *kind, uint32_t *thread
 	return !strcmp(name + end, "rec") || !strcmp(name + end, "path");
 }
 
-static err_t add_stream(struct trc *t, size_t i)
+static struct trc_stream_file *new_stream(struct trc *t, const char *name, enum trc_stream kind, uint32_t thread)
+{
+	struct trc_stream_file *s = xcalloc(1, sizeof *s);
+
+	s->name = xstrdup(name);
+	s->label = xasprintf("%s/%s", t->path, name);
+	s->kind = kind;
+	s->thread = thread;
+	vec_push(&t->streams, s);
+	return s;
+}
+
+/* Streams that begin in the process stream's file, which is the first. */
+static void add_guests(struct trc *t, const struct trc_stream_file *host)
+{
+	for (size_t i = 0; i < host->guests.n; i++) {
+		struct trc_chunk h;
+		struct trc_stream_file *s = NULL;
+
+		memcpy(&h, host->data + host->guests.v[i], sizeof h);
+		for (size_t k = 1; k < t->streams.n; k++)
+			if (t->streams.v[k]->kind == (enum trc_stream)h.stream)
+				s = t->streams.v[k];
+		if (!s)
+			s = new_stream(t, h.stream == TRC_STREAM_FRAGS ? "frags" :
+					  h.stream == TRC_STREAM_PATH ? "t0.path" : "t0.rec", h.stream, 0);
+		trc_take_guest(s, host, host->guests.v[i]);
+	}
+}
+
+/* The stream that began in the process stream's file and goes on in one of this name, or NULL. */
+static struct trc_stream_file *begun(struct trc *t, const char *name)
+{
+	for (size_t i = 0; i < t->streams.n; i++)
+		if (!strcmp(t->streams.v[i]->name, name))
+			return t->streams.v[i];
+	return NULL;
+}
+
+/* The process stream's file, or those of the others. */
+static err_t add_stream(struct trc *t, size_t i, bool process)
 {
 	const char *name = trc_source_name(t->source, i);
 	struct trc_stream_file *s;
 	enum trc_stream kind;
 	uint32_t thread;
 
-	if (!parse_name(name, &kind, &thread))
+	if (!parse_name(name, &kind, &thread) || (kind == TRC_STREAM_PROCESS) != process)
 		return NULL;
-	s = xcalloc(1, sizeof *s);
-	s->name = xstrdup(name);
-	s->label = xasprintf("%s/%s", t->path, name);
-	s->kind = kind;
-	s->thread = thread;
-	vec_push(&t->streams, s);
+	s = thread ? NULL : begun(t, name);
+	if (!s || s->data)
+		s = new_stream(t, name, kind, thread);
 	TRY(trc_source_map(t->source, i, &s->data, &s->size));
-	return trc_find_chunks(s);
+	if (!process)
+		return NULL;
+	TRY(trc_find_chunks(s));
+	add_guests(t, s);
+	return NULL;
 }
 
 static int by_kind_and_thread(const void *a, const void *b)
@@ -83,8 +124,12 @@ struct trc_stream_file *trc_stream(const struct trc *t, enum trc_stream kind, ui
 
 static err_t open_streams(struct trc *t)
 {
-	for (size_t i = 0; i < trc_source_count(t->source); i++)
-		TRY(add_stream(t, i));
+	for (int process = 1; process >= 0; process--)
+		for (size_t i = 0; i < trc_source_count(t->source); i++)
+			TRY(add_stream(t, i, process));
+	for (size_t i = 0; i < t->streams.n; i++)
+		if (t->streams.v[i]->kind != TRC_STREAM_PROCESS)
+			TRY(trc_find_chunks(t->streams.v[i]));
 	if (t->streams.n)
 		qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_kind_and_thread);
 	for (size_t i = 1; i < t->streams.n; i++)
@@ -284,6 +329,7 @@ void trc_close(struct trc *t)
 		struct trc_stream_file *s = t->streams.v[i];
 
 		vec_free(&s->spans);
+		vec_free(&s->guests);
 		free(s->name);
 		free(s->label);
 		free(s->damage);

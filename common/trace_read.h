@@ -36,7 +36,8 @@ struct trc_source; /* where the bytes come from: trace_source.h */
 struct trc_span {
 	const uint8_t *payload;
 	uint64_t start;  /* position of the first payload byte in the stream */
-	uint64_t offset; /* of the header in the file */
+	uint64_t offset; /* of the header in the file ... */
+	const char *label; /* ... of this name, for messages */
 	uint32_t length; /* payload bytes; an upper bound when open and last */
 	bool open;       /* not sealed: no checksum, ends at its first zero record */
 	bool clipped;    /* the file ends before the chunk's capacity */
@@ -48,8 +49,9 @@ struct trc_stream_file {
 	char *label; /* "app.123.csched/t3.rec", for messages */
 	enum trc_stream kind;
 	uint32_t thread;
-	const uint8_t *data; /* the whole file, mapped */
+	const uint8_t *data; /* the whole file, mapped; NULL: it has none of its own */
 	size_t size;
+	VEC(uint64_t) guests; /* offsets of chunks of other streams in it */
 	VEC(struct trc_span) spans;
 	bool cut_off; /* the last chunk is open, or the file ends inside it */
 	VEC(struct trc_sync *) kept; /* made by iterators, in blocks */

@@ -47,6 +47,8 @@ bool shim_start_trace(void)
 	shim.state = SHIM_OFF;
 	if (!rec_dir_create())
 		return false;
+	if (shim_opt.mode == SHIM_MODE_PATH)
+		rec_open_together();
 	if (!rec_open(&rec_process, TRC_STREAM_PROCESS, 0)) {
 		rec_dir_remove();
 		return false;

@@ -56,6 +56,8 @@ static err_t add_streams(struct packing *p)
 			warn(p, xasprintf("packed as it is: %s", e->msg));
 		err_free(e);
 		progress_at(&bar, i, p->t->streams.n);
+		if (!s->size && s->spans.n)
+			continue; /* all of it is in the process stream's file */
 		TRY(pack_add(p->w, s->name, s->data, s->size));
 		p->raw += s->size;
 	}

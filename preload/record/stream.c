@@ -95,7 +95,7 @@ static long new_chunk(struct rec_stream *s, size_t len, struct rec_chunk_map *ma
 	 * Measured on ext4 in a VM, per 4 KiB: faulting them in one by one 4.4-6 us; zeros written, then
 	 * populated 0.9-1.6 us (large folios, no fault each). Only speed depends on it.
 	 */
-	if (!err && s->file_end)
+	if (!err && s->sequence)
 		raw(SYS_madvise, map->head, map->len, MADV_POPULATE_WRITE);
 	file_grown(s, fd, len, err);
 	return err;
@@ -147,8 +147,62 @@ void rec_ending(void)
 static void unmap(struct rec_chunk_map *map)
 {
 	if (!map->lent && !ending)
-		raw_free(map->head, map->len + RAW_PAGE);
+		raw_free(map->head, map->len + (map->part ? 0 : RAW_PAGE));
 	map->head = NULL;
+}
+
+/* The last one's bytes are followed by the guard page. */
+static const struct part {
+	uint16_t kind;
+	uint32_t len;
+} parts[] = {
+	{ TRC_STREAM_PROCESS, FIRST_CHUNK },
+	{ TRC_STREAM_THREAD, FIRST_CHUNK },
+	{ TRC_STREAM_FRAGS, FIRST_CHUNK_FRAGS },
+	{ TRC_STREAM_PATH, FIRST_CHUNK },
+};
+#define NPARTS (sizeof parts / sizeof parts[0])
+#define PARTS_LEN (3 * FIRST_CHUNK + FIRST_CHUNK_FRAGS)
+static struct trc_chunk *part_of[NPARTS]; /* NULL: there is none, or it is in use */
+
+void rec_open_together(void)
+{
+	struct rec_stream process = { .kind = TRC_STREAM_PROCESS };
+	struct rec_chunk_map all;
+	bool good = rec_total() + PARTS_LEN <= shim_opt.max_size && !new_chunk(&process, PARTS_LEN, &all);
+	uint8_t *at = good ? (uint8_t *)all.head : NULL;
+
+	for (unsigned i = 0; i < NPARTS; i++) {
+		part_of[i] = (struct trc_chunk *)at;
+		if (!good)
+			continue;
+		/* Headers at once: behind one that is missing nothing could be found. */
+		write_header(&(struct rec_stream){ .kind = parts[i].kind },
+			     &(struct rec_chunk_map){ .head = part_of[i], .len = parts[i].len });
+		at += parts[i].len;
+	}
+}
+
+static bool take_part(struct rec_stream *s, struct rec_chunk_map *map)
+{
+	for (unsigned i = 0; i < NPARTS; i++) {
+		if (s->sequence || s->thread || parts[i].kind != s->kind || !part_of[i])
+			continue;
+		*map = (struct rec_chunk_map){ .head = part_of[i], .len = parts[i].len, .part = true };
+		part_of[i] = NULL;
+		s->together = true;
+		s->file_end = s->kind == TRC_STREAM_PROCESS ? PARTS_LEN : 0;
+		return true;
+	}
+	return false;
+}
+
+/* Bytes of its chunks, wherever they are. */
+static uint64_t grown_by(const struct rec_stream *s, size_t first)
+{
+	if (!s->together)
+		return s->file_end;
+	return s->file_end + first - (s->kind == TRC_STREAM_PROCESS ? PARTS_LEN : 0);
 }
 
 static size_t chunk_len(const struct rec_stream *s, size_t record)
@@ -156,9 +210,9 @@ static size_t chunk_len(const struct rec_stream *s, size_t record)
 	size_t first = s->kind == TRC_STREAM_FRAGS ? FIRST_CHUNK_FRAGS : FIRST_CHUNK;
 	/* Fragments come slowly: what is reserved and not used has cost its zeros all the same. */
 	size_t last = s->kind == TRC_STREAM_FRAGS ? LAST_CHUNK_FRAGS : LAST_CHUNK;
-	size_t len = s->file_end < first ? first :
+	size_t grown = grown_by(s, first), len = grown < first ? first :
 		     has_live_chunk(s) ? LIVE_CHUNK :
-		     3 * s->file_end > last ? last : 3 * s->file_end;
+		     3 * grown > last ? last : 3 * grown;
 	size_t need = (record + sizeof(struct trc_chunk) + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
 
 	return need > len ? need : len & ~(RAW_PAGE - 1);
@@ -260,7 +314,7 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 	s->again_end = REC_NONE;
 	if (s->map.head && s->map.live && !nested && (len <= s->map.len || s->map.lent))
 		return move_live(s);
-	long err = new_chunk(s, len, &map);
+	long err = take_part(s, &map) ? 0 : new_chunk(s, len, &map);
 
 	if (err)
 		return err;

@@ -28,6 +28,7 @@ struct rec_chunk_map {
 	uint64_t offset;        /* in the file */
 	uint32_t used;          /* payload bytes, for retired chunks */
 	bool live;              /* emptied into the file and used again when it is full */
+	bool part;              /* of a mapping of several, see rec_open_together() */
 	bool lent;              /* not of the file: the caller's, see rec_open_lent() */
 };
 
@@ -39,6 +40,7 @@ struct rec_stream {
 	struct rec_chunk_map map;
 	uint16_t kind;     /* enum trc_stream */
 	bool dead;         /* no more room, or closed */
+	bool together;     /* its first chunk is one of rec_open_together()'s */
 	uint32_t thread;
 	uint32_t sequence; /* of the next chunk */
 	uint32_t open;     /* records begun and not committed: >1 only inside signal handlers */
@@ -48,6 +50,13 @@ struct rec_stream {
 	/* Left by a handler that interrupted a half-written record; sealed by rec_commit. */
 	struct rec_chunk_map retired[REC_RETIRED];
 };
+
+/*
+ * The first chunks of process, t0.rec, frags and t0.path in one file, the process stream's, which are then opened
+ * as ever. Each file costs 75 us, and many times that where files were removed a short while ago: ext4 looks at
+ * every such inode. When it cannot be done they get files of their own, or say why not.
+ */
+void rec_open_together(void);
 
 /* False (stream dead) when the first chunk cannot be made. */
 bool rec_open(struct rec_stream *s, enum trc_stream kind, uint32_t thread);

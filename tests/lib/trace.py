@@ -63,19 +63,35 @@ def checksum(data):
     return s
 
 
+STREAM = {"process": 1, "rec": 2, "path": 3, "frags": 4, "memory": 5, "final": 6}
+
+
 def chunks(path, check):
-    """Yields (payload, is_open) in order."""
+    """Yields (payload, is_open) in order. What the process stream's file holds of others is theirs."""
+    kind = STREAM[os.path.basename(path).split(".")[-1]]
+    host = os.path.join(os.path.dirname(path), "process")
+    files = [host, path] if kind in (2, 3, 4) and not re.match(r"t[1-9]", os.path.basename(path)) else [path]
+    start = sequence = 0
+    for file in files:
+        for payload, is_open in chunks_of(file, kind, check, sequence, start) if os.path.exists(file) else ():
+            yield payload, is_open
+            sequence += 1
+            start += len(payload)
+
+
+def chunks_of(path, kind, check, first, start):
+    """The same of one file, from the chunk with number `first` on."""
     data = open(path, "rb").read()
     found, live = [], {}  # live chunks lie before their predecessors
     at = 0
     while at < len(data):
         if len(data) - at < 64:
             raise ValueError("%s: %d bytes left at %d" % (path, len(data) - at, at))
-        magic, version, _, _, sequence, capacity, pos, hsum, length, place, csum, _ = \
+        magic, version, stream, _, sequence, capacity, pos, hsum, length, place, csum, _ = \
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5):
+        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5, 6):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
@@ -85,12 +101,14 @@ def chunks(path, check):
             if hsum == 0:
                 break
             raise ValueError("%s: bad header checksum at %d" % (path, at))
-        if place == LIVE:
+        if stream != kind:
+            if version < 6 or path.rsplit("/", 1)[-1] != "process":
+                raise ValueError("%s: a chunk of stream %d at %d" % (path, stream, at))
+        elif place == LIVE:
             live[sequence] = chunk
         elif at < len(data) or sequence not in live:  # else a copy that was being made
             found.append(chunk)
-    start = 0
-    for seq, (sequence, pos, used, is_open, csum, at) in enumerate(sorted(found + list(live.values()))):
+    for seq, (sequence, pos, used, is_open, csum, at) in enumerate(sorted(found + list(live.values())), first):
         if sequence != seq or pos != start:
             raise ValueError("%s: chunk %d at %d where %d at %d was expected" %
                              (path, sequence, pos, seq, start))
@@ -222,8 +240,6 @@ class Trace:
     def sync(self, n):
         """Sync events of thread n."""
         path = os.path.join(self.path, "t%d.rec" % n)
-        if not os.path.exists(path):
-            return
         named = {}
         for kind, flags, b in records(path, self.check):
             if kind == TYPE["TRC_SYNC"]:

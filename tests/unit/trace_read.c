@@ -166,7 +166,7 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = 9;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads versions 1 to 5");
+	expect("a foreign version", "format version 9, this csched reads versions 1 to 6");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
@@ -454,6 +454,72 @@ static void tolerant(void)
 	tw_sample(DIR_NAME);
 }
 
+/* Moves the first chunk of a file to the end of another. */
+static void move_first(const char *from, const char *to)
+{
+	char a[256], b[256];
+	static uint8_t bytes[1 << 20];
+
+	snprintf(a, sizeof a, DIR_NAME "/%s", from);
+	snprintf(b, sizeof b, DIR_NAME "/%s", to);
+	FILE *f = fopen(a, "rb");
+	long n = f ? (long)fread(bytes, 1, sizeof bytes, f) : 0, len = 64 + (long)header_of(from).capacity;
+
+	if (f)
+		fclose(f);
+	f = fopen(b, "ab");
+	CHECK(n >= len && f && fwrite(bytes, 1, (size_t)len, f) == (size_t)len, "%s: a first chunk", from);
+	if (f)
+		fclose(f);
+	f = n > len ? fopen(a, "wb") : NULL;
+	if (f && fwrite(bytes + len, 1, (size_t)(n - len), f))
+		fclose(f);
+	else
+		unlink(a);
+}
+
+static uint64_t records_of(enum trc_stream kind)
+{
+	struct trc *t;
+	err_t e = trc_open(DIR_NAME, 0, &t);
+	uint64_t n = e ? 0 : count(trc_stream(t, kind, 0), &e);
+
+	CHECK(!e, "it opens: %s", e ? e->msg : "");
+	err_free(e);
+	trc_close(t);
+	return n;
+}
+
+static void guests(void)
+{
+	uint64_t recs = records_of(TRC_STREAM_THREAD), frags = records_of(TRC_STREAM_FRAGS);
+	struct stat st;
+
+	stat(DIR_NAME "/process", &st);
+	move_first("t0.rec", "process");
+	move_first("frags", "process");
+	CHECK(recs && records_of(TRC_STREAM_THREAD) == recs && frags && records_of(TRC_STREAM_FRAGS) == frags,
+	      "streams that begin in the process stream's file are read as if in their own");
+	patch("process", st.st_size + 64 + 20, "x", 1);
+	expect("a flipped byte in a guest", "/process: damaged: chunk 0 at offset");
+	move_first("memory", "frags");
+	expect("a guest where there can be none", "frags: damaged");
+	move_first("t1.rec", "process");
+	expect("a guest of another thread", "/process: damaged");
+	struct trc_chunk h = header_of("t0.rec");
+	h.version = 5;
+	put_header("t0.rec", h);
+	move_first("t0.rec", "process");
+	expect("a guest in an older format", "/process: damaged");
+	struct tw w;
+	for (int i = 0; i < 2; i++) {
+		tw_open(&w, TRC_STREAM_THREAD, 0, 64);
+		tw_save(&w, DIR_NAME, "t0.rec");
+		move_first("t0.rec", "process");
+	}
+	expect("two guests of one stream", "out of order");
+}
+
 int main(void)
 {
 	tw_sample(DIR_NAME);
@@ -464,6 +530,7 @@ int main(void)
 	repetitions();
 	many_repetitions();
 	live_chunks();
+	guests();
 	tolerant();
 	CHECK_END();
 }
