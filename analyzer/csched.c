@@ -1,6 +1,7 @@
 /* csched: find the command, run it. */
 #include "analyzer/cmd/cmd.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -110,8 +111,21 @@ static void trace_vanished(int signal)
 	_exit(write(2, text, sizeof text - 1) < 0 ? ERR_INTERNAL : ERR_INPUT);
 }
 
+/*
+ * A standard descriptor that is closed would become that of the next file opened, and a report or a
+ * message would be written into it. What takes its place refuses to be used, and is gone again in
+ * a program that `csched run` becomes.
+ */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
+}
+
 int main(int argc, char **argv)
 {
+	hold_standard_descriptors();
 	setlocale(LC_CTYPE, "");
 	/* A program that `csched run` becomes inherits ignored signals. */
 	if (signal(SIGBUS, trace_vanished) == SIG_IGN)

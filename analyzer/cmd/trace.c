@@ -48,7 +48,12 @@ static err_t print_sym(const struct explanation *e, const char *path)
 	if (!f)
 		return err_errno("%s", path);
 	err_t bad = sym_write(f, e->extracted->trace);
-	if (path && fclose(f) && !bad)
+
+	if (!path) { /* main() looks whether it was written */
+		err_free(bad);
+		return NULL;
+	}
+	if (fclose(f) && !bad)
 		bad = err_errno("%s", path);
 	return bad;
 }
