@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void files_remove_tree(const char *path)
@@ -39,6 +40,30 @@ void files_remove_tree(const char *path)
 	}
 	closedir(d);
 	rmdir(path);
+}
+
+err_t files_move_tree(const char *from, const char *to)
+{
+	if (!rename(from, to))
+		return NULL;
+	if (errno != EXDEV)
+		return err_errno("%s", to);
+	pid_t pid = fork();
+	if (!pid) {
+		/* One message, and it is ours. */
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		dup2(null, STDERR_FILENO);
+		execlp("cp", "cp", "-a", "--", from, to, (char *)NULL);
+		_exit(127);
+	}
+	int status = 0;
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status) {
+		files_remove_tree(to);
+		return err_new(ERR_INPUT, "could not copy %s to %s (is there room?)", from, to);
+	}
+	files_remove_tree(from);
+	return NULL;
 }
 
 /* Traces come and go with every run: memory is three times as fast as the disk. */

@@ -224,25 +224,6 @@ static char *failed_trace(const char *dir, struct hunt_result *res)
 	return found;
 }
 
-/* rename(), or copy file by file when the target is on another file system. */
-static err_t move_tree(const char *from, const char *to)
-{
-	if (!rename(from, to))
-		return NULL;
-	if (errno != EXDEV)
-		return err_errno("%s", to);
-	pid_t pid = fork();
-	if (!pid) {
-		execlp("cp", "cp", "-a", "--", from, to, (char *)NULL);
-		_exit(127);
-	}
-	int status = 0;
-	if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
-		return err_new(ERR_INPUT, "could not copy %s to %s", from, to);
-	files_remove_tree(from);
-	return NULL;
-}
-
 static char *tail_of(const char *path)
 {
 	char buf[4097];
@@ -272,6 +253,21 @@ static bool is_settled(const struct hunt *h)
 	return child_now() - h->begin > 3 * r->first_seconds + REFUSED_SECONDS;
 }
 
+/* A failure that was found is not lost because there is no room for it where it was to go. */
+static int stays(const struct hunt *h, const char *trace, char **path)
+{
+	char *there = xasprintf("%.*s%s", (int)(strrchr(h->work, '/') + 1 - h->work), h->work,
+				strrchr(trace, '/') + 1);
+
+	if (rename(trace, there)) {
+		free(there);
+		return -1;
+	}
+	free(*path);
+	*path = there;
+	return 0;
+}
+
 static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 {
 	struct hunt_result *res = h->res;
@@ -292,8 +288,13 @@ static err_t keep(struct hunt *h, const struct job *j, const char *trace)
 	} else {
 		res->trace = xstrdup(base);
 	}
-	err_t e = move_tree(trace, res->trace);
+	err_t e = files_move_tree(trace, res->trace);
 
+	if (e && !stays(h, trace, &res->trace)) {
+		fprintf(stderr, "csched hunt: %s; the trace is in %s\n", e->msg, res->trace);
+		err_free(e);
+		e = NULL;
+	}
 	/* Gone only when the better one is safe. */
 	if (worse && !e)
 		files_remove_tree(worse);
@@ -544,6 +545,8 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 	/* Now: the failure may come only once. */
 	bool made_out = o->out && *o->out && access(o->out, F_OK);
 	err_t e = made_out ? files_make_dirs(o->out) : NULL;
+	if (!e && access(o->out ? o->out : ".", W_OK | X_OK))
+		e = err_errno("no trace could be kept in %s", o->out ? o->out : "the current directory");
 	if (!e)
 		e = make_work(h);
 	if (!e) {
