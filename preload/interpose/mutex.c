@@ -32,10 +32,10 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 	return REAL(pthread_mutex_destroy)(m);
 }
 
-/* Recording, and a mutex of the default kind: no other flag, no other type. */
+/* Recording, and a mutex of the default kind: no other flag, no other type. Both in one branch. */
 static inline bool is_direct(const pthread_mutex_t *m)
 {
-	return real_table.f.direct && !m->__data.__kind;
+	return kind_of(m) + 1 == real_table.f.direct;
 }
 
 static inline bool change(pthread_mutex_t *m, int from, int to)
@@ -94,7 +94,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 		return lock_anyhow(m, SITE);
 	if (__builtin_expect(!lock_direct(m), 0))
 		return lock_waiting(m, SITE);
-	return (int)DONE(TRC_OP_LOCK, m, 0, 0);
+	return DONE_LAST(TRC_OP_LOCK, m, 0, 0);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
@@ -128,21 +128,33 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	return (int)DONE(TRC_OP_TIMEDLOCK, m, err, kind_of(m));
 }
 
+/* It has been recorded. SITE is the caller's: these are reached by a jump, the last thing that is done there. */
+static __attribute__((noinline)) int unlock_recorded(pthread_mutex_t *m)
+{
+	int err = REAL(pthread_mutex_unlock)(m);
+
+	if (__builtin_expect(err && real_on(), 0))
+		DONE(TRC_OP_UNLOCK, m, err, 0);
+	return err;
+}
+
+static __attribute__((noinline)) int unlock_anyhow(pthread_mutex_t *m)
+{
+	if (real_on())
+		DONE(TRC_OP_UNLOCK, m, 0, 0);
+	return unlock_recorded(m);
+}
+
 /*
  * A release that was refused is written a second time, with the error. Only then is SITE looked at
  * again: to the analyzer the release has happened when the return address is popped.
  */
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (real_on())
-		DONE(TRC_OP_UNLOCK, m, 0, 0);
-	if (__builtin_expect(is_direct(m) && unlock_direct(m), 1))
-		return 0;
-	int err = REAL(pthread_mutex_unlock)(m);
-
-	if (__builtin_expect(err && real_on(), 0))
-		DONE(TRC_OP_UNLOCK, m, err, 0);
-	return err;
+	if (__builtin_expect(!is_direct(m), 0))
+		return unlock_anyhow(m);
+	DONE(TRC_OP_UNLOCK, m, 0, 0);
+	return __builtin_expect(unlock_direct(m), 1) ? 0 : unlock_recorded(m);
 }
 
 EXPORT int pthread_mutex_consistent(pthread_mutex_t *m)

@@ -79,7 +79,7 @@ struct real_functions {
 #undef V
 	uint64_t resolved;
 	uint64_t on; /* 1: record; 0: only pass on (set-uid, no trace) */
-	uint64_t direct; /* on, and plain mutexes are what mutex.c takes them for */
+	uint64_t direct; /* 1: on, and plain mutexes are what mutex.c takes them for; else 0 */
 };
 #pragma GCC diagnostic pop
 
@@ -123,6 +123,11 @@ static inline long event(unsigned op, unsigned at, const void *object, uint64_t 
 {
 	return shim_event(SHIM_AT(op, at), (uint64_t)object, site, result, SHIM_NO_THREAD, value);
 }
+/* The same with its result as an int, so that a wrapper can end in it: with a jump, not a call and a return. */
+int event_int(unsigned op_at, uint64_t object, uint64_t site, long result, uint64_t thread, uint64_t value)
+	__asm__("shim_event") __attribute__((visibility("hidden")));
+#define DONE_LAST(op, object, result, value) \
+	event_int(SHIM_AT(op, TRC_AT_DONE), (uint64_t)(object), SITE, result, SHIM_NO_THREAD, value)
 #define DONE(op, object, result, value) event(op, TRC_AT_DONE, object, SITE, result, value)
 #define BLOCK(op, object, value) event(op, TRC_AT_BLOCK, object, SITE, 0, value)
 #define BEGIN(op, object, value) event(op, TRC_AT_BEGIN, object, SITE, 0, value)
