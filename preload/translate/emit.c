@@ -276,7 +276,12 @@ void emit_load_target(const struct insn *in, const uint8_t *code, uint64_t pc)
 {
 	if (insn_rm_is_reg(in) && insn_rm(in) == REG_RCX_)
 		return;
-	operand_with(0x8b, REG_RCX_, in, code, pc);
+	if (emit_copy_reaches(in, code, pc)) {
+		operand_with(0x8b, REG_RCX_, in, code, pc);
+		return;
+	}
+	e16(0xb948), e64((uint64_t)new_displacement(in, code, pc, NULL, in->len)); /* movabs rcx, address */
+	e8(0x48), e8(0x8b), e8(0x09);                                             /* mov rcx, [rcx] */
 }
 
 static uint32_t constants_used;

@@ -187,7 +187,9 @@ static bool must_stop(const struct build *b, const struct insn *in, const struct
 	if (in->cls == INSN_UNKNOWN || in->cls == INSN_SEGMENT ||
 	    (in->flags & INSN_USES_GS && in->flags & INSN_MEM))
 		return true;
-	return !emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc);
+	/* A branch through a pointer finds it anywhere: calls of other modules, which are made through such, are followed. */
+	return !(in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND) &&
+	       !emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc);
 }
 
 static bool translatable(const struct insn *in)
