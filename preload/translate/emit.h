@@ -9,7 +9,7 @@
 
 /* Offsets in the low area, whose base is tr_low. */
 #define LOW_INDIRECT 0x00000u  /* 65536 pointers, by the target's low 16 bits; see table.c */
-#define LOW_SHARDS 0x80000u    /* TRC_SHARDS times 64 bytes: lock, next ticket << 1 */
+#define LOW_SHARDS 0x80000u    /* TRC_SHARDS times 64 bytes: next ticket << 1, lock */
 #define LOW_POINTERS 0xc0000u  /* enum low_pointer */
 #define LOW_ADDENDS 0xc0100u   /* 16 bytes each: 0, 1, 2 ... 64 as 64-bit vectors */
 #define LOW_SHARD_MASK 0xc0f00u

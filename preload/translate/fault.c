@@ -5,11 +5,14 @@
  */
 #include "preload/translate/emit.h"
 
-static void release_shard(struct tr_ctx *c)
+/* order.c has put rcx and rdx away. */
+static void release_shard(struct tr_ctx *c, uint64_t regs[16])
 {
-	uint32_t *lock = (uint32_t *)(uint64_t)(tr_low + LOW_SHARDS + (uint32_t)c->shard * 8);
+	uint32_t *shard = (uint32_t *)(uint64_t)(tr_low + LOW_SHARDS + (uint32_t)c->shard * 8);
 
-	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+	regs[REG_RCX_] = c->scratch_rcx;
+	regs[REG_RDX_] = c->scratch_rdx;
+	__atomic_store_n(&shard[1], 0, __ATOMIC_RELEASE);
 }
 
 /*
@@ -59,7 +62,7 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			if (is_indirect(&in))
 				out->regs[REG_RCX_] = c->scratch_rcx;
 			if (lens[i] & TR_LEN_TICKET)
-				release_shard(c);
+				release_shard(c, out->regs);
 			out->regs[TRC_RIP] = pc;
 			out->regs[TRC_RFLAGS] = rflags;
 			out->xmm15_is_app = lens[i] & TR_LEN_VEC15;

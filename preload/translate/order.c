@@ -3,15 +3,15 @@
  * ones, and of the plain ones that control wants ordered (CTL_ORDER).
  *
  * Around the instruction the shard's lock is held; its counter then gives the
- * ticket. A shard is a cache line, the lock its first word, twice the next
- * ticket its second. Everything is flag-neutral, because the
+ * ticket. A shard is a cache line, twice the next ticket its first word, the lock
+ * its second: one store counts on and unlocks. Everything is flag-neutral, because the
  * instruction's own flags are wanted behind it:
  *
- *      save rcx;  lea rcx, operand;  pext rcx, rcx, [0x3ffc0];  lea rcx, [rcx*8]
+ *      save rcx, rdx;  lea rcx, operand;  pext rcx, rcx, [0x3ffc0];  lea rcx, [rcx*8]
  *      mov gs:[shard], rcx
- *  1:  mov edx, 1;  xchg [rcx*8 + shards], edx  ... until it was 0
- *      restore rcx, rdx;  THE INSTRUCTION;  save rcx, rdx
- *      mov rcx, gs:[shard];  mov edx, [counter];  counter += 2;  unlock
+ *  1:  mov edx, 1;  xchg [lock], edx  ... until it was 0
+ *      restore rcx, rdx;  THE INSTRUCTION;  save rcx, rdx, if it may have changed them
+ *      mov rcx, gs:[shard];  mov edx, [counter];  counter += 2 and unlock
  *      append edx to the path;  restore rcx, rdx
  *
  * Without BMI2 `and` does the masking; then the flags are kept in rax when
@@ -58,7 +58,7 @@ static void acquire(void)
 	uint8_t *again = tr_at;
 
 	e8(0xba), e32(1);                                  /* mov edx, 1 */
-	abs_scaled8(0x87, RDX, tr_low + LOW_SHARDS);       /* xchg [shard], edx */
+	abs_scaled8(0x87, RDX, tr_low + LOW_SHARDS + 4);   /* xchg [lock], edx */
 	/* got it when edx is 0: swap with rcx to test without flags */
 	e8(0x87), e8(0xca);                                /* xchg edx, ecx */
 	e8(0xe3);
@@ -86,7 +86,7 @@ bool order_possible(const struct insn *in)
 	       !(in->flags & (INSN_LEA_LIKE | INSN_USES_FS | INSN_USES_GS | INSN_XMM15 | INSN_XSTATE));
 }
 
-/* Leaves the lock of the operand's shard held and every register as it was. */
+/* Leaves the lock of the operand's shard held; rcx and rdx are in ctx. */
 static void begin(struct build *b, const struct insn *in, bool flags_free)
 {
 	b->ticket = true;
@@ -96,42 +96,58 @@ static void begin(struct build *b, const struct insn *in, bool flags_free)
 	shard_of_rcx(flags_free);
 	emit_gs_store(CTX_SHARD, RCX);
 	acquire();
-	emit_gs_load(RCX, CTX_RCX);
-	emit_gs_load(RDX, CTX_RDX);
+}
+
+static void restore(uint32_t which)
+{
+	if (which & 1 << RCX)
+		emit_gs_load(RCX, CTX_RCX);
+	if (which & 1 << RDX)
+		emit_gs_load(RDX, CTX_RDX);
+}
+
+static bool flags_are_free(const struct build *b, const struct insn *in)
+{
+	return (in->flags & INSN_SETS_FLAGS) ||
+	       ((in->flags & INSN_KEEPS_FLAGS) && tr_flags_dead(b->pc + in->len));
 }
 
 void order_begin(struct build *b, const struct insn *in)
 {
-	begin(b, in, (in->flags & INSN_SETS_FLAGS) ||
-		     ((in->flags & INSN_KEEPS_FLAGS) && tr_flags_dead(b->pc + in->len)));
+	begin(b, in, flags_are_free(b, in));
+	restore(1 << RCX | 1 << RDX);
 }
 
 void order_begin_keeping(struct build *b, const struct insn *in)
 {
 	begin(b, in, false);
+	restore(1 << RCX | 1 << RDX);
 }
 
 /*
- * The next locked instruction waits for all stores before it, and a record that begins a new line waits for that
- * line: it is asked for early. A lock and unlock: 3.62 -> 3.51 of native.
+ * rcx and rdx are in ctx. The next locked instruction waits for all stores before it, and a record that begins a new
+ * line waits for that line: it is asked for early. A lock and unlock: 3.62 -> 3.51 of native.
  */
-void order_end(struct build *b)
+static void end(struct build *b)
 {
-	emit_gs_store(CTX_RCX, RCX);
-	emit_gs_store(CTX_RDX, RDX);
 	emit_gs_load(RCX, CTX_SHARD);
-	abs_scaled8(0x8b, RDX, tr_low + LOW_SHARDS + 4);   /* mov edx, [counter] */
+	abs_scaled8(0x8b, RDX, tr_low + LOW_SHARDS);       /* mov edx, [counter] */
 	e8(0x8d), e8(0x52), e8(2);                         /* lea edx, [rdx+2] */
-	abs_scaled8(0x89, RDX, tr_low + LOW_SHARDS + 4);
-	e8(0xc7), e8(0x04), e8(0xcd), e32(tr_low + LOW_SHARDS), e32(0); /* unlock */
+	e8(0x48), abs_scaled8(0x89, RDX, tr_low + LOW_SHARDS); /* mov [counter and lock], rdx */
 	emit_ptr_get(RCX);
 	e8(0x8d), e8(0x52), e8(0xff);                      /* lea edx, [rdx-1]: ticket << 1 | 1 */
 	e8(0x89), e8(0x11);                                /* mov [rcx], edx */
 	e8(0x0f), e8(0x0d), e8(0x49), e8(0x7f);            /* prefetchw [rcx+127] */
 	emit_ptr_add(4);
-	emit_gs_load(RCX, CTX_RCX);
-	emit_gs_load(RDX, CTX_RDX);
+	restore(1 << RCX | 1 << RDX);
 	b->items[b->nitems++] = (struct trc_item){ b->pc, TRC_ITEM_ORDER, 0 };
+}
+
+void order_end(struct build *b)
+{
+	emit_gs_store(CTX_RCX, RCX);
+	emit_gs_store(CTX_RDX, RDX);
+	end(b);
 }
 
 /* ---- what the recorder itself does to the application's memory ---- */
@@ -145,20 +161,39 @@ uint32_t tr_order_begin(uint64_t address)
 {
 	uint32_t *shard = shard_at(address);
 
-	while (__atomic_exchange_n(shard, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&shard[1], 1, __ATOMIC_ACQUIRE))
 		raw(SYS_sched_yield);
-	shard[1] += 2;
-	return shard[1] / 2 - 1;
+	shard[0] += 2;
+	return shard[0] / 2 - 1;
 }
 
 void tr_order_end(uint64_t address)
 {
-	__atomic_store_n(shard_at(address), 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&shard_at(address)[1], 0, __ATOMIC_RELEASE);
+}
+
+/* A locked instruction that certainly changes neither rcx nor rdx: those of xadd and xchg, and cmpxchg8b, may. */
+static bool keeps_both(const struct insn *in)
+{
+	bool swaps = in->map ? in->op == 0xc0 || in->op == 0xc1 : in->op == 0x86 || in->op == 0x87;
+	int reg = insn_reg(in);
+
+	if (!(in->flags & INSN_LOCKED) || in->vex || in->map > 1 || (in->map && in->op == 0xc7))
+		return false;
+	return !swaps || (!in->byte_op && reg != RCX && reg != RDX);
 }
 
 void order_emit(struct build *b, const struct insn *in)
 {
-	order_begin(b, in);
+	uint32_t reads, writes;
+	bool keeps = keeps_both(in), known = keeps && insn_registers(in, &reads, &writes);
+
+	begin(b, in, flags_are_free(b, in));
+	/* What it does not read may stay away: fault.c takes both from ctx. */
+	restore(known ? reads : 1 << RCX | 1 << RDX);
 	emit_copy(in, (const uint8_t *)b->pc, b->pc);
-	order_end(b);
+	if (keeps)
+		end(b);
+	else
+		order_end(b);
 }
