@@ -94,6 +94,25 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 	return strbuf_take(&b);
 }
 
+/* "Hold `m' where T0.1 reads `n' at a.c:3, and around all that belongs to it: T0.2 holds it when it ..." */
+static char *hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without,
+		       struct sched_ref with)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Hold `%s' where %s ", t->objects[lock].name, dsp_thread_id(t, without.thread));
+	dsp_say_does(&b, t, without);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, without);
+	strbuf_fmt(&b, ", and around all that belongs to it: %s holds it when it ",
+		   dsp_thread_id(t, with.thread));
+	dsp_say_does(&b, t, with);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, with);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
 static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 {
 	struct strbuf b = { 0 };
@@ -111,6 +130,8 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
+	if (r->both_lock != SYM_NONE)
+		return hold_text(t, r->both_lock, r->intruder, (struct sched_ref){ r->thread, r->first });
 	strbuf_str(&b, "Make ");
 	span(&b, t, r);
 	strbuf_fmt(&b, " one atomic step: %s ", other);
@@ -265,7 +286,6 @@ static uint32_t held_at_one(const struct sym_trace *t, struct sched_ref with, st
 static bool unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	struct sched_ref with = p->before, without = p->after;
-	struct strbuf b = { 0 };
 	uint32_t lock;
 
 	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)) ||
@@ -280,18 +300,8 @@ static bool unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	}
 	if (lock == SYM_NONE)
 		return false;
-	strbuf_fmt(&b, "Hold `%s' where %s ", t->objects[lock].name, dsp_thread_id(t, without.thread));
-	dsp_say_does(&b, t, without);
-	strbuf_str(&b, " at ");
-	dsp_say_at(&b, t, without);
-	strbuf_str(&b, ", and around all that belongs to it: ");
-	strbuf_fmt(&b, "%s holds it when it ", dsp_thread_id(t, with.thread));
-	dsp_say_does(&b, t, with);
-	strbuf_str(&b, " at ");
-	dsp_say_at(&b, t, with);
-	strbuf_char(&b, '.');
 	h->kind = DSP_HINT_ATOMIC;
-	h->text = strbuf_take(&b);
+	h->text = hold_text(t, lock, without, with);
 	return true;
 }
 

@@ -167,15 +167,16 @@ static bool spans_others(const struct sym_trace *t, struct sched_ref first, stru
 	return fork != SYM_NONE && fork > first.index && fork < last.index;
 }
 
-/* A lock that has been held since the same event at both ends, and is not held by the other. */
-static uint32_t held_throughout(const dsp_held_locks *first, const dsp_held_locks *last,
-				const dsp_held_locks *other)
+/* A lock that is held at both ends (throughout: since the same event), and is not held by the other. */
+static uint32_t held_without(const dsp_held_locks *first, const dsp_held_locks *last,
+			     const dsp_held_locks *other, bool throughout)
 {
 	for (size_t i = 0; i < first->n; i++)
 		for (size_t k = 0; k < last->n; k++) {
 			bool held = false;
 
-			if (first->v[i].object != last->v[k].object || first->v[i].since != last->v[k].since)
+			if (first->v[i].object != last->v[k].object ||
+			    (throughout && first->v[i].since != last->v[k].since))
 				continue;
 			for (size_t o = 0; o < other->n; o++)
 				held |= other->v[o].object == first->v[i].object;
@@ -192,7 +193,7 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	dsp_locks_held(t, r->thread, r->first, &first);
 	dsp_locks_held(t, r->end.thread, r->end.index, &last);
 	dsp_locks_held(t, r->intruder.thread, r->intruder.index, &other);
-	r->common_lock = r->other_lock = r->own_lock = r->release = SYM_NONE;
+	r->common_lock = r->other_lock = r->own_lock = r->both_lock = r->release = SYM_NONE;
 	for (size_t o = 0; o < other.n; o++) {
 		uint32_t lock = other.v[o].object;
 		bool at_first = false, at_last = false;
@@ -217,7 +218,9 @@ static void locks_of(const struct sym_trace *t, struct dsp_region *r)
 	if (r->release == SYM_NONE)
 		r->common_lock = SYM_NONE;
 	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE)
-		r->own_lock = held_throughout(&first, &last, &other);
+		r->own_lock = held_without(&first, &last, &other, true);
+	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE && r->own_lock == SYM_NONE)
+		r->both_lock = held_without(&first, &last, &other, false);
 	vec_free(&first);
 	vec_free(&last);
 	vec_free(&other);
