@@ -35,7 +35,7 @@ struct explanation {
 	double effort_end;            /* the same in effort, see explain_effort(); 0: none */
 	double computed_end;          /* and on CLOCK_PROCESS_CPUTIME_ID, should effort be far from time */
 	double solved;                /* effort of the schedule side so far */
-	bool by_clock;                /* the failing schedule keeps the recorded run's times */
+	enum sched_keeps keeps;       /* what the failing schedule keeps of the recorded run */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */

@@ -200,7 +200,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 		s.effort = e->effort_end > explain_effort(e) ? e->effort_end - explain_effort(e) : 0.01;
 	s.alternates = o->alternates;
 	s.leave_path = leave_path;
-	s.by_clock = e->by_clock;
+	s.keeps = e->keeps;
 	s.progress = schedule_progress;
 	s.progress_arg = &stops;
 	sched_answer_free(e->answer);
@@ -472,16 +472,19 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 
 /*
  * In an order far from the recorded one mappings lie elsewhere, and system calls come with
- * arguments nobody knows the answer to: then one that is nearer.
+ * arguments nobody knows the answer to; and what lies between the last branch and the failure
+ * may go another way with other values: then one that is nearer.
  */
 static err_t validate_failing(struct explanation *e, const struct explain_options *o)
 {
 	TRY(explain_validate_failing(e));
-	if (!e->answer->found || e->failing_proof.by[REPORT_MACHINE].agreed || explain_out_of_time(e))
-		return NULL;
-	e->by_clock = true;
-	TRY(explain_solve_window(e, o, false));
-	return explain_validate_failing(e);
+	while (e->answer->found && !e->failing_proof.by[REPORT_MACHINE].agreed &&
+	       e->keeps < SCHED_KEEPS_VALUES && !explain_out_of_time(e)) {
+		e->keeps++;
+		TRY(explain_solve_window(e, o, false));
+		TRY(explain_validate_failing(e));
+	}
+	return NULL;
 }
 
 static err_t validate(struct explanation *e, const struct explain_options *o)

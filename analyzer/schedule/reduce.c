@@ -5,8 +5,8 @@
  * when it still fails. A total order needs no solver. That is done from the
  * order as it was and from the two regroup.h makes of it; the best one stays.
  *
- * Time stamps are left aside unless asked for (by_clock): they bind the run that
- * was recorded, this is another one that fails in the same way.
+ * Time stamps and the values read are left aside unless asked for (enum sched_keeps): they bind
+ * the run that was recorded, this is another one that fails in the same way.
  */
 #include "analyzer/schedule/regroup.h"
 #include "analyzer/schedule/work.h"
@@ -37,13 +37,22 @@ static uint32_t thread(const struct reduction *r, size_t k)
 	return r->w->v->ev[r->cur[k]].e->thread;
 }
 
+/* Every read sees what it saw before the reduction. */
+static bool same_values(const struct reduction *r)
+{
+	const struct sched_order *was = &r->w->a->recorded;
+
+	return !memcmp(check_values(r->c), was->values, was->nvalues * sizeof *was->values);
+}
+
 static bool still_fails(struct reduction *r)
 {
 	check_restore(r->c, r->start);
 	for (size_t k = 0; k < r->n; k++)
 		if (check_step(r->c, r->tmp[k]) != CHECK_OK)
 			return false;
-	return check_late(r->c) == CHECK_OK && check_fails(r->c);
+	return check_late(r->c) == CHECK_OK && check_fails(r->c) &&
+	       (r->w->o->keeps < SCHED_KEEPS_VALUES || same_values(r));
 }
 
 /* Exchange the neighbouring stretches [a, b) and [b, e). */
@@ -140,7 +149,7 @@ void reduce_switches(struct work *w)
 	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
 	struct reduction r = { .w = w, .n = w->n - from };
 
-	r.c = check_new(w->o->by_clock ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
+	r.c = check_new(w->o->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
 		check_step(r.c, w->order[k]);
 	r.start = check_save(r.c);

@@ -18,13 +18,20 @@ struct sched_ref {
 
 enum sched_model { SCHED_SC, SCHED_TSO };
 
+/* What the reduced failing schedule keeps of the recorded run: it strays less far, which not every
+ * run bears. */
+enum sched_keeps {
+	SCHED_KEEPS_FAILURE, /* only that it fails along the recorded paths */
+	SCHED_KEEPS_TIMES,   /* the times, too */
+	SCHED_KEEPS_VALUES,  /* and what every read sees */
+};
+
 struct sched_options {
 	enum sched_model model;
 	bool use_times;     /* respect time_lo/time_hi (default true) */
 	double timeout;     /* seconds for the whole answer; 0: none */
 	double effort;      /* the same in effort, which is counted and no clock's; 0: none */
-	bool by_clock;      /* the reduced failing schedule respects the times, too: it strays less far
-			     * from what was recorded, which not every run bears */
+	enum sched_keeps keeps;
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
 	bool leave_path;    /* an answer to the same trace had to leave the recorded path: do so at
