@@ -167,6 +167,7 @@ static err_t find_locations(struct ext *x)
 	x->phase = "cutting locations";
 	TRY(mach_again(x->run, x->base, &hooks, NULL));
 	ext_locations_done(x);
+	ext_locations_drop_guards(x);
 	return NULL;
 }
 

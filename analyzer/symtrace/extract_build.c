@@ -166,6 +166,18 @@ static void finish_release(struct ext_thread *th, const struct mach_access *a)
 	th->release_site = 0;
 }
 
+/* What was read through a pointer is where a function begins: it is going to be called. */
+static void note_virtual(struct ext *x, struct ext_thread *th, const struct mach_access *a)
+{
+	uint64_t offset;
+
+	if (th->address_cond == EXPR_NONE || a->thread != x->failing || a->size != 8 ||
+	    (a->flags & (MACH_WRITE | MACH_READ)) != MACH_READ || !level_is_own(x->level, a->pc))
+		return;
+	if (img_symbol(x->images, a->value, &offset) && !offset)
+		th->last_virtual = (struct ext_decision){ th->address_cond, th->address_before, a->insn };
+}
+
 static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct ext *x = arg;
@@ -174,6 +186,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	struct piece p;
 
 	x->in_window = a->time >= x->from && a->time <= x->to;
+	note_virtual(x, ext_thread(x, a->thread), a);
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	ext_heap_watch(x, a);
 	ext_misuse_watch(x, a);
@@ -218,14 +231,27 @@ static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
 	th->atomic = SYM_NONE;
 }
 
+/* memcmp(), strcasecmp() ... */
+static bool in_comparison(struct ext *x, uint32_t thread)
+{
+	const char *name = level_callee(x->level, thread);
+	size_t n = strlen(name);
+
+	return n > 3 && (!strcmp(name + n - 3, "cmp") || strstr(name, "cmp_"));
+}
+
 static void on_branch(void *arg, const struct mach_branch *b)
 {
 	struct ext *x = arg;
 	struct ext_thread *th = ext_thread(x, b->thread);
 
 	th->address_cond = EXPR_NONE;
-	if (b->thread == x->failing && level_is_own(x->level, b->pc))
+	bool own = level_is_own(x->level, b->pc);
+	if (b->thread == x->failing && own) {
 		th->brink = b->insn;
+		th->compared = th->comparing;
+		th->comparing.cond = EXPR_NONE;
+	}
 	if (b->cond == EXPR_NONE)
 		return;
 
@@ -234,8 +260,10 @@ static void on_branch(void *arg, const struct mach_branch *b)
 
 	if (added == COND_ADDED)
 		th->last = d;
-	if (added != COND_SAYS_NOTHING && level_is_own(x->level, b->pc))
+	if (added != COND_SAYS_NOTHING && own)
 		th->last_own = d;
+	else if (added != COND_SAYS_NOTHING && b->thread == x->failing && in_comparison(x, b->thread))
+		th->comparing = d;
 }
 
 static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond, const char *why)
@@ -255,6 +283,7 @@ static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond
 	if (!strcmp(why, "address") || !strncmp(why, "bad di", 6)) {
 		th->address_cond = cond;
 		th->address_pc = pc;
+		th->address_before = x->trace->threads[thread].nconds;
 	}
 	/* That a hash comes out the same no solver says but for the same values. */
 	ext_add_cond(x, thread, cond, pc, !strcmp(why, "a long computation"));
@@ -417,6 +446,46 @@ static void remove_cond(struct sym_thread *t, size_t i)
 	t->nconds--;
 }
 
+struct writes {
+	const struct sym_trace *t;
+	uint32_t thread;
+	bool found;
+};
+
+/* Somebody else writes, after this thread has begun, what it read there. */
+static void find_writes(void *arg, uint64_t symbol)
+{
+	struct writes *w = arg;
+	const struct sym_event *read = ext_reader(w->t, w->thread, symbol);
+	const struct sym_event *first = w->t->threads[w->thread].events;
+
+	for (size_t i = 0; read && i < w->t->nthreads; i++)
+		for (size_t k = 0; i != w->thread && k < w->t->threads[i].nevents && !w->found; k++) {
+			const struct sym_event *e = &w->t->threads[i].events[k];
+
+			w->found = (e->op == SYM_WRITE || e->op == SYM_RMW) && e->target == read->target &&
+				   e->step > first->step;
+		}
+}
+
+/*
+ * The last branch towards the failure, or a virtual call behind it, where the object's class was
+ * changed under way: its destructor runs.
+ */
+static struct ext_decision last_decision(struct ext *x, const struct ext_thread *th)
+{
+	struct ext_decision d = !x->failing_in_runtime && th->last_own.cond != EXPR_NONE ? th->last_own :
+												   th->last;
+	struct writes w = { x->trace, x->failing, false };
+
+	if (!x->failing_in_runtime && th->compared.cond != EXPR_NONE && th->compared.insn > d.insn)
+		d = th->compared;
+	if (th->last_virtual.cond == EXPR_NONE || (d.cond != EXPR_NONE && d.insn > th->last_virtual.insn))
+		return d;
+	expr_symbols(x->trace->pool, th->last_virtual.cond, find_writes, &w);
+	return w.found ? th->last_virtual : d;
+}
+
 /* A bad pointer fails by its address, a division by its divisor, everything else by the last
  * branch towards it. */
 static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_failure_kind kind)
@@ -435,8 +504,7 @@ static expr_id failure_condition(struct ext *x, struct sym_thread *t, enum sym_f
 	}
 	/* What libraries test on the way down (how many digits has the number in the
 	 * message?) does not decide; but heap corruption is found by the heap. */
-	struct ext_decision d = !x->failing_in_runtime && th->last_own.cond != EXPR_NONE ? th->last_own :
-												   th->last;
+	struct ext_decision d = last_decision(x, th);
 
 	if (d.cond == EXPR_NONE || d.before > t->nconds)
 		return EXPR_NONE;

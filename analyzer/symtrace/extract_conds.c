@@ -4,13 +4,13 @@
 #define LOOP_CONDS 64  /* of one branch, ... */
 #define VALUE_CONDS 16 /* ... about one value; a loop that tests it longer gets it fixed */
 
-static const struct sym_event *reader_in(const struct sym_trace *t, size_t thread, uint64_t symbol)
+const struct sym_event *ext_reader(const struct sym_trace *t, size_t thread, uint64_t symbol)
 {
 	for (size_t k = t->threads[thread].nevents; k-- > 0;) {
 		const struct sym_event *v = &t->threads[thread].events[k];
 		const struct expr *x = v->symbol ? expr_get(t->pool, v->symbol) : NULL;
 
-		if (x && x->op == EX_SYMBOL && x->value == symbol && v->op == SYM_READ && v->has_seen)
+		if (x && x->op == EX_SYMBOL && x->value == symbol)
 			return v;
 	}
 	return NULL;
@@ -19,12 +19,12 @@ static const struct sym_event *reader_in(const struct sym_trace *t, size_t threa
 /* The value a symbol had in the recorded run; false: no event has it. Mostly who asks has just read it. */
 static bool seen_of(const struct sym_trace *t, size_t thread, uint64_t symbol, expr_id *e, uint64_t *seen)
 {
-	const struct sym_event *v = reader_in(t, thread, symbol);
+	const struct sym_event *v = ext_reader(t, thread, symbol);
 
 	for (size_t i = 0; !v && i < t->nthreads; i++)
 		if (i != thread)
-			v = reader_in(t, i, symbol);
-	if (!v)
+			v = ext_reader(t, i, symbol);
+	if (!v || v->op != SYM_READ || !v->has_seen)
 		return false;
 	*e = v->symbol;
 	*seen = v->seen;

@@ -73,10 +73,17 @@ struct ext_thread {
 	uint32_t atomic;
 	/* Last symbolic branch, and last one of the program's own code. */
 	struct ext_decision last, last_own;
+	/* Last time the program read, through a pointer somebody else may have changed, which function to
+	 * call: a virtual call goes by the object's class, and no branch shows it. */
+	struct ext_decision last_virtual;
+	/* Last one inside memcmp() or the like since the program's last branch, and the one that branch
+	 * came behind: that two texts differ is decided there, the program tests a constant then. */
+	struct ext_decision comparing, compared;
 	uint64_t brink; /* last branch of the program's own code, symbolic or not: its instruction */
 	/* Last "this address is the one recorded" condition, and where. */
 	expr_id address_cond;
 	uint64_t address_pc;
+	size_t address_before; /* so many conditions came before it */
 	uint64_t program_insn; /* last instruction of program code */
 	uint32_t computed; /* first event behind the record, or SYM_NONE */
 	struct ext_birth *birth; /* see extract_left.c; NULL: not seen */
@@ -239,6 +246,7 @@ void ext_signals_delivered(struct ext *x, uint32_t receiver, uint32_t signal);
 /* extract_locate.c */
 void ext_locations_add(struct ext *x, uint64_t address, unsigned size);
 void ext_locations_done(struct ext *x);
+void ext_locations_drop_guards(struct ext *x); /* of static variables in functions */
 /* The location that holds address. Never NULL for an address that was added. */
 struct ext_location *ext_location_at(struct ext *x, uint64_t address);
 /* Index of the first location at or behind address. */
@@ -297,6 +305,8 @@ enum ext_cond_added ext_add_cond(struct ext *x, uint32_t thread, expr_id cond, u
 
 /* extract_build.c: the third execution, and the failure. */
 err_t ext_build(struct ext *x);
+/* The thread's read that gave this symbol its value, or NULL. */
+const struct sym_event *ext_reader(const struct sym_trace *t, size_t thread, uint64_t symbol);
 void ext_failure(struct ext *x);
 /* Words that are used as locks become locks (extract_locks.c). */
 void ext_find_locks(struct ext *x);

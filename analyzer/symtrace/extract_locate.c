@@ -47,6 +47,25 @@ void ext_locations_done(struct ext *x)
 	x->locations.n = n;
 }
 
+/*
+ * Whether a function's static variable is there already: who comes first makes it, the others wait.
+ * That is the compiler's and the C++ library's, and right in every order; as something that threads
+ * share it would be the first difference between any two orders, and never the cause.
+ */
+void ext_locations_drop_guards(struct ext *x)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->locations.n; i++) {
+		uint64_t offset;
+		const char *name = img_symbol(x->images, x->locations.v[i].start, &offset);
+
+		if (!name || strncmp(name, "guard variable for ", 19))
+			x->locations.v[n++] = x->locations.v[i];
+	}
+	x->locations.n = n;
+}
+
 struct ext_location *ext_location_at(struct ext *x, uint64_t address)
 {
 	size_t lo = 0, hi = x->locations.n;
