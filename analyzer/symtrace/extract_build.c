@@ -221,8 +221,10 @@ static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
 	struct ext_thread *th = ext_thread(x, thread);
 	struct sym_event e;
 
-	/* Even on memory that nobody shares it drains the store buffer. */
-	if (x->in_window && th->atomic == SYM_NONE && level_is_own(x->level, pc)) {
+	/* Even on memory that nobody shares it drains the store buffer. Behind what is told of the others' going on
+	 * it would stand alone: without the lock that it is done in, say. */
+	if (x->in_window && th->atomic == SYM_NONE && level_is_own(x->level, pc) &&
+	    !(x->until && mach_time(x->run) > x->until)) {
 		uint64_t insn = mach_thread_insns(x->run, thread);
 
 		sym_event_init(&e, SYM_FENCE);
