@@ -188,9 +188,33 @@ static size_t up_to_failure(const struct sym_trace *t, const struct sched_order 
 }
 
 /*
+ * Who wants to write to a lock may keep out further readers while it still waits: they come when it does.
+ * Nothing that was taken or given back tells of that.
+ */
+static void add_queue(struct explanation *e, struct schedule *s)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const struct sym_failure *f = &t->failure;
+
+	for (size_t i = 0; i < f->nblocked * f->nblocked; i++) {
+		struct sched_ref writer = { f->blocked[i / f->nblocked].thread, f->blocked[i / f->nblocked].event };
+		struct sched_ref reader = { f->blocked[i % f->nblocked].thread, f->blocked[i % f->nblocked].event };
+		struct schedule_end a = { 0 }, b = { 0 };
+
+		if (event_at(t, writer)->op != SYM_LOCK || event_at(t, reader)->op != SYM_RDLOCK ||
+		    event_at(t, writer)->target != event_at(t, reader)->target)
+			continue;
+		bool a_told = end_of(e, s, writer, true, false, &a), b_told = end_of(e, s, reader, false, false, &b);
+		a.after = false;
+		a.inside = true;
+		schedule_push(s, a_told, a, b_told, b);
+	}
+}
+
+/*
  * Where the other threads stop when a failing order is done: whatever they did
  * next came after the failure, so they wait for that; when it has no place, for the
- * last event before it. A deadlock needs nobody to stop.
+ * last event before it. A deadlock needs nobody to stop, but those who wait to come in their order.
  */
 static void add_holds(struct explanation *e, struct schedule *s)
 {
@@ -198,6 +222,8 @@ static void add_holds(struct explanation *e, struct schedule *s)
 	const struct sched_order *o = &e->answer->failing;
 	uint32_t failed = t->failure.thread;
 
+	if (t->failure.kind == SYM_FAIL_DEADLOCK)
+		add_queue(e, s);
 	if (t->failure.kind == SYM_FAIL_DEADLOCK || failed >= t->nthreads)
 		return;
 	struct sched_ref *last = edges_last(t, o, up_to_failure(t, o), is_usable, e);
