@@ -34,6 +34,9 @@ static void gdb_registers(struct strbuf *script)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		strbuf_fmt(script, "set $csched_%s = $csched[%zu]\n", names[i], i);
 	strbuf_str(script, "set $csched_rip = $csched_rip - $csched_back\n");
+	/* Of such a call only its frame is told: there lies the caller's rbp, and behind the return address its stack. */
+	strbuf_str(script, "set $csched_rbp = $csched_back ? *(unsigned long *)$csched_rsp : $csched_rbp\n"
+			   "set $csched_rsp = $csched_rsp + 16 * $csched_back\n");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		strbuf_fmt(script, "set $%s = $csched_%s\n", names[i], names[i]);
 }
