@@ -96,7 +96,25 @@ uint32_t watch_kernel_threads(void)
 	return n;
 }
 
-/* /proc/self/task/TID/syscall begins with the number when the thread sleeps in one. */
+/* A word of the shim's own: who sleeps there is held by it (preload/control/), and goes on. */
+static bool is_ours(uint64_t address)
+{
+	extern char __bss_start[] __attribute__((visibility("hidden")));
+	extern char _end[] __attribute__((visibility("hidden")));
+
+	return address >= (uint64_t)__bss_start && address < (uint64_t)_end;
+}
+
+static uint64_t hexadecimal(const char *p)
+{
+	uint64_t v = 0;
+
+	for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
+		v = v << 4 | (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+	return v;
+}
+
+/* /proc/self/task/TID/syscall begins with the number when the thread sleeps in one, and its first argument: "202 0x7f...". */
 static bool sleeps_in_futex(uint32_t tid)
 {
 	char buf[64];
@@ -107,8 +125,10 @@ static bool sleeps_in_futex(uint32_t tid)
 	text_str(&path, "/proc/self/task/");
 	text_num(&path, tid);
 	text_str(&path, "/syscall");
-	return raw_slurp(path.s, buf, sizeof buf) > 4 &&
-	       (!memcmp(buf, "202 ", 4) || !memcmp(buf, "449 ", 4)); /* futex, futex_waitv */
+	if (raw_slurp(path.s, buf, sizeof buf) < 7)
+		return false;
+	return (!memcmp(buf, "202 ", 4) && !is_ours(hexadecimal(buf + 6))) ||
+	       !memcmp(buf, "449 ", 4); /* futex, futex_waitv */
 }
 
 /* What stands there of a thread that is not in a system call, or has been woken. */

@@ -113,7 +113,7 @@ struct answer {
 	bool rebuilt;      /* the program is not the recorded build */
 	uint32_t lost;     /* edges with no place in that build */
 	uint32_t way, ways; /* of enforcing an alternate, from 1 */
-	bool trial;        /* to choose a way: it is not printed */
+	bool trial;        /* to choose a way: the first failure ends it */
 	double seconds;    /* for its runs; 0: as many as were asked for */
 	struct native_result r;
 };
@@ -500,36 +500,60 @@ static bool is_rebuilt(const struct native_request *q, const struct trc *t, cons
 	return rebuilt;
 }
 
-/* Which of several ways to take: the first of the best. */
-static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f,
-			size_t *way)
+/* Which of several ways to take, from *way on: the first of the best. False: none of them did well. */
+static err_t choose_way(const struct native_request *q, const struct trc *t, const struct files *f, double until,
+			size_t *way, bool *found)
 {
-	double until = q->time > 0 ? child_now() + q->time : 1e18;
 	int best = 0, good = 0;
 
-	*way = 0;
+	*found = !*way;
 	if (!q->alternate && is_rebuilt(q, t, f->v.v[0]))
 		return NULL;
-	for (size_t i = 0; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending() && child_now() < until; i++) {
+	for (size_t i = *way; f->v.n > 1 && i < f->v.n && best < 2 && !interrupt_pending() && child_now() < until; i++) {
 		TRY(try_way(q, t, f->v.v[i], &good));
 		if (good > best) {
 			best = good;
 			*way = i;
+			*found = true;
 		}
 	}
 	return NULL;
 }
 
+/*
+ * What fails seldom may not fail in a few trials: then the next way is taken that does well. When there is none
+ * any more, the one that went well for longest is what can be had.
+ */
+static err_t run_ways(struct answer *a, const struct trc *t, const struct files *f, int *status)
+{
+	const struct native_request *q = a->q;
+	uint32_t runs = q->gdb ? 0 : q->runs ? (uint32_t)q->runs : 1, longest = 0;
+	double until = q->time > 0 ? child_now() + q->time : 1e18;
+	size_t best = 0;
+	bool found;
+
+	for (size_t way = 0;; way++) {
+		TRY(choose_way(q, t, f, until, &way, &found));
+		way = found ? way : best;
+		*a = (struct answer){ .q = q, .ways = (uint32_t)f->v.n, .way = (uint32_t)way + 1,
+				      .trial = q->alternate && found && f->v.n > 1 && child_now() < until };
+		TRY(with_schedule(a, t, f->v.v[way], runs, status));
+		if (!a->trial || !a->r.failures || interrupt_pending())
+			return NULL;
+		if (a->r.runs > longest) {
+			longest = a->r.runs;
+			best = way;
+		}
+		answer_free(a);
+	}
+}
+
 static err_t run_it(const struct native_request *q, const struct trc *t, const struct files *f,
 		    int *status)
 {
-	struct answer a = { .q = q, .ways = (uint32_t)f->v.n };
-	uint32_t runs = q->gdb ? 0 : q->runs ? (uint32_t)q->runs : 1;
-	size_t way;
+	struct answer a = { .q = q };
+	err_t e = run_ways(&a, t, f, status);
 
-	TRY(choose_way(q, t, f, &way));
-	a.way = (uint32_t)way + 1;
-	err_t e = with_schedule(&a, t, f->v.v[way], runs, status);
 	/* Interrupted: what is known is said all the same. */
 	if (!e && a.r.runs && q->json)
 		print_json(&a);

@@ -84,6 +84,9 @@ void ctl_pct_demote(struct tr_ctx *c);
 void ctl_pct_end(void);
 void ctl_serial_init(bool yields);
 void ctl_serial_join(struct tr_ctx *c, unsigned rank);
+void ctl_serial_join_late(struct tr_ctx *c);
+void ctl_serial_pause(struct tr_ctx *c);
+void ctl_serial_resume(struct tr_ctx *c);
 void ctl_pct_forked(void);
 
 /* meet.c: at the chosen site a thread waits up to us for another; others only come by. */

@@ -23,6 +23,7 @@
 #define STUCK_US 300000
 #define TURN_POLL_US 500
 #define TURN_POLLS 3
+#define QUEUE_US 50000 /* who is not next is woken when it is, and looks for itself this often */
 /* The others may compute, wait for something we do not see, or wake each other for ever. */
 #define TURN_MAX_US 500000
 #define MEET_US 20000 /* the other may have to come to run first */
@@ -34,9 +35,12 @@ static struct enf_schedule schedule;
 static struct enf_edge *const edges = schedule.edges;
 /* Of the serial rest; edges watch system calls in front of it. */
 static void (*serial_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);
+static void (*serial_leave)(struct tr_ctx *c, long nr, long result);
+static bool over; /* somebody has gone on behind the order: from now on one at a time */
 static uint32_t waiting; /* threads held back right now */
 
 static void at_syscall(struct tr_ctx *c, long nr, const uint64_t args[6]);
+static void behind_syscall(struct tr_ctx *c, long nr, long result);
 
 bool ctl_enforce_init(const char *path)
 {
@@ -45,6 +49,9 @@ bool ctl_enforce_init(const char *path)
 			ctl_serial_init(schedule.yields);
 		serial_enter = ctl_syscall_enter;
 		ctl_syscall_enter = at_syscall;
+		serial_leave = ctl_syscall_leave;
+		if (schedule.turns)
+			ctl_syscall_leave = behind_syscall;
 		schedule.here = enf_same(schedule.process, shim.process);
 		return true;
 	}
@@ -207,16 +214,12 @@ static bool nobody_can_go_on(void)
 	return all_others_blocked() && !watch_somebody_runs();
 }
 
+/* Who sleeps on a word of the shim's own is not taken for a part of a deadlock (watch.c). */
 static void pause_us(const struct enf_edge *e, unsigned us)
 {
 	struct timespec t = { 0, us * 1000 };
 
-	/* In its call such a thread counts as blocked: only who sleeps otherwise is not
-	 * taken for a part of a deadlock. */
-	if (enf_in_wait(&e->target))
-		raw(SYS_nanosleep, &t, 0);
-	else
-		raw(SYS_futex, &e->done, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &t);
+	raw(SYS_futex, &e->done, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &t);
 }
 
 /*
@@ -229,19 +232,26 @@ static void wake_the_others(const struct enf_edge *e)
 	raw(SYS_futex, e->target.word, FUTEX_WAKE, 0x7fffffff);
 }
 
-static void wait_for(struct enf_edge *e)
+/* Inside its call, that of a wait for a condition, a thread counts as blocked already. */
+static bool is_counted(const struct tr_ctx *c)
+{
+	return __atomic_load_n(&c->thread->blocked_op, __ATOMIC_RELAXED) != 0;
+}
+
+static void wait_for(struct tr_ctx *c, struct enf_edge *e)
 {
 	uint64_t now = ctl_now_us(), until = now + PATIENCE_US, stuck = now, events = shim_all_events();
-	bool counted = enf_in_wait(&e->target);
+	bool counted = is_counted(c);
 
 	/* A thread may come here more than once, looking for a wake-up. */
 	if (e->given_up)
 		return;
 	if (e->target.when == ENF_WOKEN && !__atomic_load_n(&e->done, __ATOMIC_ACQUIRE))
 		wake_the_others(e);
+	ctl_serial_pause(c);
 	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&e->done, __ATOMIC_ACQUIRE)) {
-		pause_us(e, counted ? TURN_POLL_US : POLL_US);
+		pause_us(e, POLL_US);
 		now = ctl_now_us();
 		if (!all_others_blocked() || shim_all_events() != events) {
 			events = shim_all_events();
@@ -258,6 +268,7 @@ static void wait_for(struct enf_edge *e)
 		}
 	}
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
+	ctl_serial_resume(c);
 }
 
 /* Every time both come here; who has nobody left to wait for goes on. */
@@ -286,12 +297,29 @@ static void wait_then(struct enf_edge *e)
 	e->met = false;
 }
 
-static bool is_next(const struct enf_edge *e)
+static struct enf_edge *next_turn(void)
 {
-	for (const struct enf_edge *x = edges; x < e; x++)
-		if (__atomic_load_n(&x->queued, __ATOMIC_ACQUIRE))
-			return false;
-	return true;
+	for (unsigned i = 0; i < schedule.nedges; i++)
+		if (__atomic_load_n(&edges[i].queued, __ATOMIC_ACQUIRE))
+			return &edges[i];
+	return NULL;
+}
+
+static void wake_next_turn(void)
+{
+	struct enf_edge *next = next_turn();
+
+	if (!next)
+		return;
+	__atomic_store_n(&next->done, 1, __ATOMIC_RELEASE);
+	raw(SYS_futex, &next->done, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1);
+}
+
+/* Only who is next looks often: with many who do, there is always somebody who runs. */
+static void pause_in_queue(struct enf_edge *e)
+{
+	__atomic_store_n(&e->done, 0, __ATOMIC_SEQ_CST);
+	pause_us(e, next_turn() == e ? TURN_POLL_US : QUEUE_US);
 }
 
 /*
@@ -299,26 +327,29 @@ static bool is_next(const struct enf_edge *e)
  * blocked, ended or wait here themselves. Nothing is claimed of this part of the
  * run: a wait that is too long ends without a word.
  */
-static void wait_turn(struct enf_edge *e)
+static void wait_turn(const struct tr_ctx *c, struct enf_edge *e)
 {
 	uint64_t events = shim_all_events(), next_since = ctl_now_us();
+	bool counted = is_counted(c);
 	unsigned polls = 0;
 
 	__atomic_store_n(&e->queued, true, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
 	while (polls < TURN_POLLS && ctl_now_us() - next_since < TURN_MAX_US) {
-		pause_us(e, TURN_POLL_US);
+		pause_in_queue(e);
+		if (next_turn() != e) {
+			next_since = ctl_now_us();
+			polls = 0;
+			continue;
+		}
 		uint64_t now = shim_all_events();
 
 		polls = now == events && nobody_can_go_on() ? polls + 1 : 0;
 		events = now;
-		if (!is_next(e)) {
-			next_since = ctl_now_us();
-			polls = 0;
-		}
 	}
-	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->queued, false, __ATOMIC_RELEASE);
+	wake_next_turn();
 }
 
 static void happened(struct enf_edge *e)
@@ -340,6 +371,18 @@ static void at_syscall(struct tr_ctx *c, long nr, const uint64_t args[6])
 		serial_enter(c, nr, args);
 }
 
+/*
+ * The order of a thread may go on when that of another is over: what that one does then is in no order, so from there on
+ * they, too, go one at a time. Else it is a race between the two how the run ends.
+ */
+static void behind_syscall(struct tr_ctx *c, long nr, long result)
+{
+	if (schedule.here && __atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		ctl_serial_join_late(c);
+	if (serial_leave)
+		serial_leave(c, nr, result);
+}
+
 static void stop_at(struct tr_ctx *c, struct enf_edge *e)
 {
 	if (e->then) {
@@ -347,10 +390,11 @@ static void stop_at(struct tr_ctx *c, struct enf_edge *e)
 		return;
 	}
 	if (!e->turn) {
-		wait_for(e);
+		wait_for(c, e);
 		return;
 	}
-	wait_turn(e);
+	wait_turn(c, e);
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	ctl_serial_join(c, (unsigned)(e - edges));
 }
 

@@ -40,6 +40,7 @@ struct slot {
 	uint64_t births;   /* seen before its clone call; 0: not in one */
 	uint64_t returns;  /* seen before its system call */
 	bool wakes;        /* that is a wake */
+	bool ended;
 };
 
 static struct slot slots[CTL_THREADS];
@@ -141,7 +142,8 @@ static void wait_turn(int me)
 
 	__atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
 	while (!may_run(me)) {
-		struct timespec t = { 0, 2000000 };
+		/* Time only to see whether the owner keeps it: many who look take the time they are to save. */
+		struct timespec t = { 0, (long)slice_us / 5 * 1000 };
 
 		__atomic_store_n(&slots[me].turn, 0, __ATOMIC_SEQ_CST);
 		if (may_run(me))
@@ -331,6 +333,7 @@ static void end(struct tr_ctx *c)
 		return;
 	take();
 	s->state = GONE;
+	s->ended = true;
 	choose();
 	release();
 }
@@ -369,6 +372,45 @@ void ctl_serial_join(struct tr_ctx *c, unsigned rank)
 	choose();
 	release();
 	wait_turn(me);
+}
+
+/* Whoever has not joined yet, behind all others; not while it ends. */
+void ctl_serial_join_late(struct tr_ctx *c)
+{
+	int me;
+	struct slot *s = slot_of(c, &me);
+
+	if (s && s->state == GONE && !s->ended)
+		ctl_serial_join(c, CTL_MAX_EDGES);
+}
+
+static bool change_state(struct tr_ctx *c, enum state from, enum state to, int *me)
+{
+	struct slot *s = slot_of(c, me);
+
+	if (!s || s->state != from)
+		return false;
+	take();
+	s->state = to;
+	choose();
+	release();
+	return true;
+}
+
+/* It waits for something else than its turn: another one may run. */
+void ctl_serial_pause(struct tr_ctx *c)
+{
+	int me;
+
+	change_state(c, RUNNABLE, BLOCKED, &me);
+}
+
+void ctl_serial_resume(struct tr_ctx *c)
+{
+	int me;
+
+	if (change_state(c, BLOCKED, RUNNABLE, &me))
+		wait_turn(me);
 }
 
 void ctl_serial_init(bool yields_to_woken)
