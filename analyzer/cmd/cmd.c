@@ -15,8 +15,12 @@ int cmd_fail(const char *name, err_t e)
 		return 0;
 	int status = e->code;
 
+	/* It may hold names from the trace, or from a command line that somebody pasted. */
+	char *safe = term_text_of(e->msg, strlen(e->msg));
+
 	fflush(stdout);
-	fprintf(stderr, "csched %s: %s\n", name, e->msg);
+	fprintf(stderr, "csched %s: %s\n", name, safe);
+	free(safe);
 	err_free(e);
 	return status;
 }
