@@ -91,13 +91,10 @@ static err_t not_to_the_end(const struct explanation *e)
 		       (unsigned long long)r->insns, why);
 }
 
-/* The failure came after recording had stopped: nothing is known of what led to it. */
+/* The failure came after recording had stopped, or the record is cut short: what led to it is not known. */
 static bool stopped_before(const struct explanation *e)
 {
-	for (size_t i = 0; i < e->t->notes.n; i++)
-		if (e->t->notes.v[i]->rec.flags == 1)
-			return e->followed.end == MACH_END_PATH && e->t->failure;
-	return false;
+	return e->followed.end == MACH_END_PATH && e->t->failure && !e->followed.failure_reached;
 }
 
 err_t follow_to_end(const char *path, struct explain_options *o, struct explanation **out)

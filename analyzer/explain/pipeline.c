@@ -305,6 +305,16 @@ static void note_gaps(struct explanation *e)
 		free(e->answer->why); /* it was said of these events only */
 		e->answer->why = NULL;
 	}
+	const struct report_proof *machine = &e->failing_proof.by[REPORT_MACHINE];
+
+	/* What is not known to fail is not known to fail always. */
+	if (e->answer->deterministic && machine->runs && !machine->agreed) {
+		e->answer->deterministic = false;
+		explain_gap(e, "alternate", "the machine did not come into the failure by this order: whether "
+			    "another one avoids it is not known");
+		free(e->answer->why);
+		e->answer->why = NULL;
+	}
 	if (tried_hard(e)) {
 		char *why = computed_long(e) ?
 			xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
