@@ -122,7 +122,7 @@ static bool read_stack(void *arg, uint64_t address, void *buf, size_t n)
 enum { MOST_FRAMES = 64, MOST_INLINED = 16 };
 
 /* The innermost frame somebody would look at; NULL: the stack shows none. */
-static char *place_in_stack(struct img_set *set, const struct trc_stack *s)
+static char *place_in_stack(struct img_set *set, const struct trc_stack *s, bool at_call)
 {
 	struct img_regs regs = { .known = IMG_ALL_REGS };
 	struct img_memory mem = { read_stack, (void *)s };
@@ -135,7 +135,7 @@ static char *place_in_stack(struct img_set *set, const struct trc_stack *s)
 
 	for (size_t i = 0; i < n; i++) {
 		struct img_frame f[MOST_INLINED];
-		size_t nf = img_frames(set, pcs[i], f, MOST_INLINED);
+		size_t nf = img_frames(set, pcs[i] - (!i && at_call), f, MOST_INLINED);
 
 		for (size_t k = 0; k < nf; k++)
 			if (f[k].function && f[k].module && !img_runtime_frame(&f[k]))
@@ -148,16 +148,17 @@ char *trace_failure_place(struct img_set *set, const struct trc *t)
 {
 	const struct trc_failure *f = t->failure;
 	uint64_t pc = f->regs[TRC_RIP];
+	/* A signal strikes at an instruction; the other failures are calls that were made. */
+	bool at_call = f->rec.flags != TRC_FAIL_SIGNAL;
 	char *place = NULL;
 
 	for (size_t i = 0; i < t->stacks.n && !place; i++)
 		if (t->stacks.v[i]->thread == f->thread && !t->stacks.v[i]->rec.flags &&
 		    t->stacks.v[i]->regs[TRC_RIP] == pc)
-			place = place_in_stack(set, t->stacks.v[i]);
+			place = place_in_stack(set, t->stacks.v[i], at_call);
 	if (place)
 		return place;
-	/* A signal strikes at an instruction; the other failures are calls that were made. */
-	return f->rec.flags == TRC_FAIL_SIGNAL ? trace_pc_text(set, pc) : trace_site_text(set, pc);
+	return at_call ? trace_site_text(set, pc) : trace_pc_text(set, pc);
 }
 
 char *trace_failure_text(const struct trc_failure *f)
