@@ -9,8 +9,9 @@
 #define REGION_REACH 0x60000000ull /* a region serves code this far away */
 #define REGION_FRAGS (1u << 20)
 #define OWN_MAX 8192
-#define POPULATE_STEP (16u << 10) /* with 64 KiB `true` takes 5 % longer */
-#define POPULATE_AHEAD (4u << 10)
+#define POPULATE_MIN (8ul << 10)
+#define POPULATE_MAX (64ul << 10)
+#define POPULATE_AHEAD (2u << 10)
 
 struct tr_machine tr_machine;
 struct tr_state tr;
@@ -125,13 +126,21 @@ void tr_populate(void *p, size_t len)
 	raw(SYS_madvise, p, len, 23 /* MADV_POPULATE_WRITE */);
 }
 
-/* Keeps *ready ahead of `used`, a step at a time. */
-void tr_stay_ahead(uint8_t **ready, const uint8_t *used, const uint8_t *end)
+/*
+ * Keeps a->ready ahead of `used`, a step at a time, by a quarter of what there is. A page costs 1.5 us, whether
+ * it is used or not: with steps of 64 KiB from the start `true` takes 5 % longer.
+ */
+void tr_stay_ahead(struct tr_area *a, const uint8_t *used)
 {
-	if (used + POPULATE_AHEAD < *ready || *ready + POPULATE_STEP > end)
+	size_t step = (size_t)(a->ready - a->start) / 4 & ~(RAW_PAGE - 1);
+
+	if (used + POPULATE_AHEAD < a->ready)
 		return;
-	tr_populate(*ready, POPULATE_STEP);
-	*ready += POPULATE_STEP;
+	step = step < POPULATE_MIN ? POPULATE_MIN : step > POPULATE_MAX ? POPULATE_MAX : step;
+	if (a->ready + step > a->end)
+		return;
+	tr_populate(a->ready, step);
+	a->ready += step;
 }
 
 /* ---- regions ---- */
@@ -159,9 +168,11 @@ static struct tr_region *region_at(uint64_t address)
 		return NULL;
 	struct tr_region *r = &regions[nregions];
 
-	r->base = r->hot = r->hot_ready = p;
-	r->hot_end = r->cold = r->cold_ready = p + REGION_SIZE / 4 * 3;
+	r->base = r->hot = p;
+	r->hot_end = r->cold = p + REGION_SIZE / 4 * 3;
 	r->end = p + REGION_SIZE;
+	r->hot_area = (struct tr_area){ r->base, r->base, r->hot_end };
+	r->cold_area = (struct tr_area){ r->cold, r->cold, r->end };
 	r->frags = frags;
 	__atomic_store_n(&nregions, nregions + 1, __ATOMIC_RELEASE);
 	return r;

@@ -15,7 +15,7 @@
 static struct tr_code ranges[CODE_MAX];
 static unsigned nranges;
 static struct tr_code here; /* the range that was found last */
-static uint8_t used[1 << PAGE_BITS];
+static uint64_t used[(1 << PAGE_BITS) / 64];
 
 void tr_code_forget(void)
 {
@@ -29,16 +29,21 @@ static unsigned page_slot(uint64_t page)
 
 void tr_code_used(uint64_t pc)
 {
-	used[page_slot(pc >> 12)] = 1;
+	unsigned slot = page_slot(pc >> 12);
+
+	used[slot / 64] |= 1ull << slot % 64;
 }
 
 bool tr_code_is_used(uint64_t start, uint64_t end)
 {
 	if (end - start > 1ull << 30)
 		return true;
-	for (uint64_t page = start >> 12; page < (end + 4095) >> 12; page++)
-		if (used[page_slot(page)])
+	for (uint64_t page = start >> 12; page < (end + 4095) >> 12; page++) {
+		unsigned slot = page_slot(page);
+
+		if (used[slot / 64] >> slot % 64 & 1)
 			return true;
+	}
 	return false;
 }
 

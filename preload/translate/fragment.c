@@ -364,8 +364,8 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 	struct build b;
 
 	begin(&b, region, pc);
-	tr_stay_ahead(&region->hot_ready, region->hot, region->hot_end);
-	tr_stay_ahead(&region->cold_ready, region->cold, region->end);
+	tr_stay_ahead(&region->hot_area, region->hot);
+	tr_stay_ahead(&region->cold_area, region->cold);
 
 	b.frag = tr_frag_new();
 	b.frag_index = b.frag->id - 1;

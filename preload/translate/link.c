@@ -9,7 +9,7 @@
 #define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
 #define EXITS_MAX (1u << 23)
 #define LENS_MAX (1u << 25)
-#define HASH_FIRST (1u << 11)
+#define HASH_FIRST (1u << 9) /* a page */
 #define HASH_MAX (1u << 22)
 
 void tr_regions_reset(void);
@@ -26,17 +26,34 @@ static uint16_t *lens;
 static uint64_t *hash;
 static uint32_t hash_size = HASH_FIRST, hash_used;
 static uint32_t nfrags, nexits, nlens;
-static uint8_t *exits_ready; /* pages below are present */
+static struct tr_area frags_area, exits_area;
 /*
  * Most look-ups find nothing: does another fragment begin where this one could go on? A bit for
- * each address that does, by hash, says so without leaving the processor's cache.
+ * each address that does, by hash, says so without leaving the processor's cache. It grows with the hash.
  */
-#define FILTER_BITS (1u << 17)
-static uint64_t filter[FILTER_BITS / 64];
+#define FILTER_MAX (1u << 17) /* bits */
+static uint64_t filter[FILTER_MAX / 64];
+
+static uint32_t filter_bits(void)
+{
+	return hash_size < FILTER_MAX / 8 ? hash_size * 8 : FILTER_MAX;
+}
 
 static uint32_t filter_bit(uint64_t pc)
 {
-	return (uint32_t)(pc ^ pc >> 17) & (FILTER_BITS - 1);
+	return (uint32_t)(pc ^ pc >> 17) & (filter_bits() - 1);
+}
+
+static void filter_add(uint64_t pc)
+{
+	uint32_t bit = filter_bit(pc);
+
+	filter[bit / 64] |= 1ull << bit % 64;
+}
+
+static struct tr_area area_of(void *p, size_t len)
+{
+	return (struct tr_area){ p, p, (uint8_t *)p + len };
 }
 
 bool tr_link_init(void);
@@ -44,7 +61,8 @@ bool tr_link_init(void)
 {
 	frags = tr_alloc(FRAGS_MAX * sizeof *frags);
 	exits = tr_alloc(EXITS_MAX * sizeof *exits);
-	exits_ready = (uint8_t *)exits;
+	frags_area = area_of(frags, FRAGS_MAX * sizeof *frags);
+	exits_area = area_of(exits, EXITS_MAX * sizeof *exits);
 	lens = tr_alloc(LENS_MAX * sizeof *lens);
 	hash = tr_alloc(HASH_MAX * sizeof *hash);
 	return frags && exits && lens && hash;
@@ -76,15 +94,19 @@ static void hash_grow(void)
 	for (uint32_t i = 0; i < hash_size; i++)
 		hash[i] = 0;
 	tr_populate(hash + hash_size, hash_size * sizeof *hash);
+	memset(filter, 0, filter_bits() / 8);
 	hash_size *= 2;
-	for (uint32_t i = 0; i < nfrags; i++)
-		if (frags[i].generation == tr.generation)
-			hash[slot_of(frags[i].pc)] = slot_value(frags[i].pc, i);
+	for (uint32_t i = 0; i < nfrags; i++) {
+		if (frags[i].generation != tr.generation)
+			continue;
+		hash[slot_of(frags[i].pc)] = slot_value(frags[i].pc, i);
+		filter_add(frags[i].pc);
+	}
 }
 
 static void hash_empty(void)
 {
-	memset(filter, 0, sizeof filter);
+	memset(filter, 0, filter_bits() / 8);
 	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
 	hash_used = 0;
 }
@@ -102,10 +124,8 @@ struct tr_frag *tr_lookup(uint64_t pc)
 
 void tr_insert(struct tr_frag *f)
 {
-	uint32_t bit = filter_bit(f->pc);
-
-	filter[bit / 64] |= 1ull << bit % 64;
-	if (!hash_used)
+	filter_add(f->pc);
+	if (!hash_used && hash_size > HASH_FIRST)
 		tr_populate(hash, hash_size * sizeof *hash);
 	hash[slot_of(f->pc)] = slot_value(f->pc, (uint32_t)(f - frags));
 	if (++hash_used > hash_size / 4 * 3 && hash_size < HASH_MAX)
@@ -130,19 +150,16 @@ bool tr_frag_known(uint32_t id)
 /* Ids run on across generations: id is the index plus one. */
 struct tr_frag *tr_frag_new(void)
 {
-	static uint8_t *ready;
 	struct tr_frag *f = &frags[nfrags++];
 
-	if (!ready)
-		ready = (uint8_t *)frags;
-	tr_stay_ahead(&ready, (uint8_t *)(f + 1), (uint8_t *)(frags + FRAGS_MAX));
+	tr_stay_ahead(&frags_area, (uint8_t *)(f + 1));
 	*f = (struct tr_frag){ .id = nfrags }; /* a forked child uses its parent's again */
 	return f;
 }
 
 uint32_t tr_exit_new(struct tr_exit **x)
 {
-	tr_stay_ahead(&exits_ready, (uint8_t *)&exits[nexits + 1], (uint8_t *)(exits + EXITS_MAX));
+	tr_stay_ahead(&exits_area, (uint8_t *)&exits[nexits + 1]);
 	struct tr_exit *new = *x = &exits[nexits];
 
 	/* One by one: as a whole the compiler makes it a string instruction, ten times as slow. */
@@ -157,11 +174,11 @@ void *tr_exits_room(size_t len)
 {
 	uint8_t *p = (uint8_t *)(((uint64_t)&exits[nexits] + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
 
-	if (p + len > (uint8_t *)(exits + EXITS_MAX))
+	if (p + len > exits_area.end)
 		return NULL;
-	if (exits_ready < p + len) {
-		tr_populate(exits_ready, (size_t)(p + len - exits_ready));
-		exits_ready = p + len;
+	if (exits_area.ready < p + len) {
+		tr_populate(exits_area.ready, (size_t)(p + len - exits_area.ready));
+		exits_area.ready = p + len;
 	}
 	return p;
 }

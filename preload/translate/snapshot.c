@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#define RUN_PAGES 16
-#define BUFFER (128ul << 10)
+#define RUN_PAGES 8
+#define BUFFER (64ul << 10)
 #define PAGEMAP_BATCH 512
 #define PM_FILE (1ull << 61)
 #define PM_TOUCHED (3ull << 62) /* present or swapped */

@@ -315,13 +315,17 @@ bool tr_in_cache(uint64_t cache_pc);
 void *tr_alloc(size_t len);                        /* own memory, page granular */
 void *tr_alloc_at(uint64_t address, size_t len, int prot);
 void tr_populate(void *p, size_t len);
-void tr_stay_ahead(uint8_t **ready, const uint8_t *used, const uint8_t *end);
+/* Memory that is used from its beginning on. */
+struct tr_area {
+	uint8_t *start, *ready, *end; /* pages below `ready` are present */
+};
+void tr_stay_ahead(struct tr_area *a, const uint8_t *used);
 bool tr_owns(uint64_t start, uint64_t end);        /* overlaps memory of ours */
 uint64_t tr_owned_next(uint64_t address, uint64_t *end); /* next own range at or above */
 
 struct tr_region {
 	uint8_t *base, *hot, *hot_end, *cold, *end;
-	uint8_t *hot_ready, *cold_ready; /* pages below are present */
+	struct tr_area hot_area, cold_area;
 	uint32_t *frags; /* indices, by rising body address */
 	uint32_t nfrags;
 };
