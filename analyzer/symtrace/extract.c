@@ -1,4 +1,5 @@
 #include "analyzer/symtrace/extract_internal.h"
+#include "analyzer/symtrace/extract_text.h"
 
 #include <string.h>
 
@@ -23,22 +24,26 @@ void ext_onward(struct ext *x)
 	x->failed_step = ++x->steps;
 }
 
-bool ext_matters(struct ext *x, const struct mach_access *a, bool *program)
+bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access *part)
 {
-	*program = !(a->flags & MACH_KERNEL) && level_is_program(x->level, a->thread, a->pc);
+	bool program = !(a->flags & MACH_KERNEL) && level_is_program(x->level, a->thread, a->pc);
+
+	*part = *a;
+	if (program && level_scan(x->level, a->thread))
+		*part = text_part(x->level, x->run, a);
 	if (x->until && a->time > x->until)
 		return false;
-	if (*program)
+	if (program)
 		ext_thread(x, a->thread)->program_insn = a->insn;
-	if (!share_touches(x->share, a->address, a->size))
+	if (!part->size || !share_touches(x->share, part->address, part->size))
 		return false;
 	/* The library call in which the failing thread died acts for the program. */
 	if (x->failing_in_runtime && a->thread == x->failing && a->insn > x->failing_since)
-		*program = true;
+		program = true;
 	/* So does the one that tells a thread to end, or looks whether it has been told. */
-	if (!*program && share_cancelled(x->share, a->address) != SYM_NONE)
-		*program = true;
-	return *program || (a->flags & MACH_WRITE);
+	if (!program && share_cancelled(x->share, a->address) != SYM_NONE)
+		program = true;
+	return program || (a->flags & MACH_WRITE);
 }
 
 /* ---- occurrences ---- */
@@ -140,11 +145,12 @@ static bool on_stop(void *arg)
 static expr_id extent_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct ext *x = arg;
-	bool program;
+	struct mach_access part;
 
 	(void)value;
-	if (!ext_matters(x, a, &program) || a->time < x->from)
+	if (!ext_matters(x, a, &part) || a->time < x->from)
 		return EXPR_NONE;
+	a = &part;
 	/* A location lies in 8 aligned bytes, all of them shared: accesses are cut accordingly. */
 	for (unsigned from = 0, n; from < a->size; from += n) {
 		uint64_t at = a->address + from;

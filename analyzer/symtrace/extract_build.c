@@ -44,7 +44,6 @@ struct piece {
 	unsigned size;
 	unsigned from; /* first byte inside the access */
 	bool whole;    /* covers the location */
-	bool program;
 };
 
 static expr_id fresh(struct ext *x, const struct piece *p, uint32_t var)
@@ -178,12 +177,30 @@ static void note_virtual(struct ext *x, struct ext_thread *th, const struct mach
 		th->last_virtual = (struct ext_decision){ th->address_cond, th->address_before, a->insn };
 }
 
+static expr_id take_pieces(struct ext *x, const struct mach_access *a, expr_id value)
+{
+	expr_id result = EXPR_NONE;
+	struct piece p;
+
+	for (unsigned from = 0; from < a->size; from += p.size) {
+		bool shared = piece_at(x, a, from, &p);
+
+		if (a->flags & MACH_WRITE) {
+			if (shared)
+				write_piece(x, &p, value);
+			continue;
+		}
+		expr_id e = shared ? read_piece(x, &p) : own_piece(x, &p, value);
+		result = result == EXPR_NONE ? e :
+			 expr_binary(x->trace->pool, EX_CONCAT, e, result);
+	}
+	return result;
+}
+
 static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct ext *x = arg;
-	expr_id result = EXPR_NONE;
-	bool program;
-	struct piece p;
+	struct mach_access part;
 
 	x->in_window = a->time >= x->from && a->time <= x->to;
 	note_virtual(x, ext_thread(x, a->thread), a);
@@ -198,21 +215,18 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	 * an event is found again in a live run by counting instructions, not events. */
 	if (!x->base)
 		ext_count(x, a->thread, a->pc, a->insn);
-	if (!ext_matters(x, a, &program) || !x->in_window)
+	if (!ext_matters(x, a, &part) || !x->in_window)
 		return EXPR_NONE;
-	for (unsigned from = 0; from < a->size; from += p.size) {
-		bool shared = piece_at(x, a, from, &p);
+	if (part.size == a->size)
+		return take_pieces(x, a, value);
 
-		if (a->flags & MACH_WRITE) {
-			if (shared)
-				write_piece(x, &p, value);
-			continue;
-		}
-		expr_id part = shared ? read_piece(x, &p) : own_piece(x, &p, value);
-		result = result == EXPR_NONE ? part :
-			 expr_binary(x->trace->pool, EX_CONCAT, part, result);
-	}
-	return result;
+	/* The rest of the block has no say in anything. */
+	struct expr_pool *pool = x->trace->pool;
+	unsigned low = (unsigned)(part.address - a->address), size = part.size;
+	expr_id whole = expr_const(pool, a->size * 8u, a->value);
+	if (value != EXPR_NONE)
+		value = expr_extract(pool, value, low * 8, size * 8);
+	return insert(pool, whole, a->size * 8u, take_pieces(x, &part, value), low, size);
 }
 
 static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)

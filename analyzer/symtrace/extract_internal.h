@@ -213,8 +213,8 @@ void ext_reset_level(struct ext *x);
 void ext_prelude_level(void *ext);
 void ext_prelude(void *ext);
 
-/* Does this access make an event? (Keeps the level's state: call for every access.) */
-bool ext_matters(struct ext *x, const struct mach_access *a, bool *program);
+/* Does this access, or which part of it, make an event? (Keeps the level's state: call for every access.) */
+bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access *part);
 
 /* n-th execution of pc by thread, counting this one; one instruction counts once.
  * Without the run's beginning that is known of calls only. */

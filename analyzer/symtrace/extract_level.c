@@ -9,6 +9,7 @@ enum pc_class {
 	PC_STUB,    /* a PLT entry of the program: names the function called */
 	PC_RUNTIME,
 	PC_MOVER,   /* the same, of a function that works on its caller's data, or not known of which */
+	PC_SCANNER, /* a mover that reads text in blocks, beyond its ends */
 	PC_BELOW,   /* loader and shim: never on the program's behalf, whoever called */
 };
 
@@ -32,6 +33,8 @@ struct pc_entry {
 struct thread_level {
 	struct callee callee;
 	bool in_program; /* its last access was program code's */
+	enum level_scan scan;
+	struct level_text text;
 };
 
 /* Who enters a function touches memory soon: a register is saved, or what it is for. */
@@ -158,6 +161,13 @@ static const char *stub_name(struct level *l, uint64_t pc)
 	return name;
 }
 
+/* __strlen_avx2 and its like; their names say how wide the blocks are. */
+static bool is_scanner(const char *name)
+{
+	return !strncmp(name + strspn(name, "_"), "str", 3) &&
+	       (strstr(name, "_sse") || strstr(name, "_avx") || strstr(name, "_evex"));
+}
+
 static void classify_runtime(struct level *l, struct pc_entry *e)
 {
 	uint64_t offset = 0;
@@ -167,6 +177,8 @@ static void classify_runtime(struct level *l, struct pc_entry *e)
 	if (symbol && (offset < ENTRY_BYTES || is_mover(symbol)))
 		e->callee = callee_of(symbol);
 	e->class = !symbol || is_mover(symbol) ? PC_MOVER : PC_RUNTIME;
+	if (symbol && is_scanner(symbol))
+		e->class = PC_SCANNER;
 }
 
 static struct pc_entry *classify(struct level *l, uint64_t pc)
@@ -251,6 +263,7 @@ bool level_is_program(struct level *l, uint32_t thread, uint64_t pc)
 	struct thread_level *t = thread_level(l, thread);
 	enum pc_class class = class_of(l, pc);
 
+	t->scan = class != PC_SCANNER ? LEVEL_NO_SCAN : t->scan ? LEVEL_SCAN : LEVEL_SCAN_BEGINS;
 	switch (class) {
 	case PC_PROGRAM:
 		t->in_program = true;
@@ -264,7 +277,8 @@ bool level_is_program(struct level *l, uint32_t thread, uint64_t pc)
 	default:
 		if (t->in_program)
 			enter(l, t, pc);
-		return t->callee.mover && (class == PC_MOVER || t->callee.deep);
+		return t->callee.mover &&
+		       (class == PC_MOVER || class == PC_SCANNER || t->callee.deep);
 	}
 }
 
@@ -274,6 +288,16 @@ void level_begin(struct level *l, uint32_t thread, uint64_t pc)
 
 	if (symbol)
 		thread_level(l, thread)->callee = callee_of(symbol);
+}
+
+enum level_scan level_scan(struct level *l, uint32_t thread)
+{
+	return thread_level(l, thread)->scan;
+}
+
+struct level_text *level_text(struct level *l, uint32_t thread)
+{
+	return &thread_level(l, thread)->text;
 }
 
 bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc)

@@ -30,6 +30,19 @@ bool level_is_own(struct level *l, uint64_t pc);
  */
 bool level_is_program(struct level *l, uint32_t thread, uint64_t pc);
 
+/* The thread's last access was one of strlen() or its like, which read text in blocks; the first of a call. */
+enum level_scan { LEVEL_NO_SCAN, LEVEL_SCAN_BEGINS, LEVEL_SCAN };
+enum level_scan level_scan(struct level *l, uint32_t thread);
+
+/* What extract_text.c remembers of such a call. */
+struct level_text {
+	uint64_t start[2]; /* of its strings */
+	uint64_t insn;     /* the block being read ... */
+	uint64_t block;    /* ... its address ... */
+	bool ended;        /* ... and the text ended in it */
+};
+struct level_text *level_text(struct level *l, uint32_t thread);
+
 /* The thread begins at pc: in the middle of memcpy, say. */
 void level_begin(struct level *l, uint32_t thread, uint64_t pc);
 

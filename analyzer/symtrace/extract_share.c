@@ -1,5 +1,7 @@
 #include "analyzer/symtrace/extract_share.h"
 
+#include "analyzer/symtrace/extract_text.h"
+
 #include "common/vec.h"
 
 #include <sys/syscall.h>
@@ -298,6 +300,7 @@ uint32_t share_cancelled(const struct share *s, uint64_t address)
 static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct share *s = arg;
+	struct mach_access part;
 
 	(void)value;
 	s->accesses++;
@@ -305,7 +308,11 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 		watch_cancel(s, a);
 	bool kernel = a->flags & MACH_KERNEL;
 	bool program = !kernel && level_is_program(s->level, a->thread, a->pc);
-	if (own_stack(s, a->thread, a->address))
+	if (program && level_scan(s->level, a->thread)) {
+		part = text_part(s->level, s->run, a);
+		a = &part;
+	}
+	if (!a->size || own_stack(s, a->thread, a->address))
 		return EXPR_NONE;
 	touch(s, a, a->address, a->size, program);
 	uint64_t next = (a->address | 7) + 1, end = a->address + a->size;

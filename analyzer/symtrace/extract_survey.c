@@ -36,11 +36,11 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 {
 	struct ext *x = arg;
 	struct ext_survey *s = x->o->survey;
-	bool program;
+	struct mach_access part;
 
 	(void)value;
 	s->accesses++;
-	if (!ext_matters(x, a, &program))
+	if (!ext_matters(x, a, &part))
 		return EXPR_NONE;
 	if (!x->onward) {
 		s->threads[s->n % EXT_MAX_EVENTS] = a->thread;
