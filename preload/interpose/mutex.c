@@ -128,33 +128,42 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 	return (int)DONE(TRC_OP_TIMEDLOCK, m, err, kind_of(m));
 }
 
-/* It has been recorded. SITE is the caller's: these are reached by a jump, the last thing that is done there. */
-static __attribute__((noinline)) int unlock_recorded(pthread_mutex_t *m)
+/* SITE is the caller's: these are reached by a jump, the last thing that is done there. */
+static __attribute__((noinline)) int unlock_refused(pthread_mutex_t *m, int err)
 {
-	int err = REAL(pthread_mutex_unlock)(m);
-
-	if (__builtin_expect(err && real_on(), 0))
-		DONE(TRC_OP_UNLOCK, m, err, 0);
-	return err;
+	return real_on() ? (int)DONE(TRC_OP_UNLOCK, m, err, 0) : err;
 }
 
 static __attribute__((noinline)) int unlock_anyhow(pthread_mutex_t *m)
 {
+	int err;
+
 	if (real_on())
 		DONE(TRC_OP_UNLOCK, m, 0, 0);
-	return unlock_recorded(m);
+	err = REAL(pthread_mutex_unlock)(m);
+	return __builtin_expect(err, 0) ? unlock_refused(m, err) : 0;
 }
 
 /*
  * A release that was refused is written a second time, with the error. Only then is SITE looked at
- * again: to the analyzer the release has happened when the return address is popped.
+ * again: to the analyzer the release has happened when the return address is popped. That must be one
+ * instruction, whether somebody waits for the mutex or not, for that is another in another order:
+ * hence the barrier, behind which there is one way out.
  */
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
+	int err = 0;
+
 	if (__builtin_expect(!is_direct(m), 0))
 		return unlock_anyhow(m);
 	DONE(TRC_OP_UNLOCK, m, 0, 0);
-	return __builtin_expect(unlock_direct(m), 1) ? 0 : unlock_recorded(m);
+	if (__builtin_expect(!unlock_direct(m), 0)) {
+		err = REAL(pthread_mutex_unlock)(m);
+		if (__builtin_expect(err, 0))
+			return unlock_refused(m, err);
+	}
+	__asm__ volatile("" : "+a"(err));
+	return err;
 }
 
 EXPORT int pthread_mutex_consistent(pthread_mutex_t *m)
