@@ -285,6 +285,26 @@ static void note_later(struct explanation *e, const char *alive)
 	free(why);
 }
 
+/* It was said to fail in every order; that is not known after all, and this is why (NULL: it was said). */
+static void not_always(struct explanation *e, const char *why)
+{
+	e->answer->deterministic = false;
+	if (why)
+		explain_gap(e, "alternate", why);
+	free(e->answer->why); /* it was said of every order */
+	e->answer->why = NULL;
+}
+
+static void note_common_descriptor(struct explanation *e, int fd)
+{
+	char *why = xasprintf("no order of what the threads do to memory and locks avoids the failure; but they "
+			      "also use the same descriptor (%d), and what they do to each other by that is "
+			      "not known here", fd);
+
+	not_always(e, why);
+	free(why);
+}
+
 static void note_gaps(struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
@@ -292,29 +312,21 @@ static void note_gaps(struct explanation *e)
 
 	/* A write that was still to come may be the very one that was missing. */
 	if (e->answer->deterministic && alive) {
-		e->answer->deterministic = false;
 		note_later(e, alive->id);
-		free(e->answer->why);
-		e->answer->why = NULL;
+		not_always(e, NULL);
 	}
 
-	if (e->answer->deterministic && e->extracted->from) {
-		e->answer->deterministic = false;
-		explain_gap(e, "alternate", "nothing avoids the failure among the last shared events "
-			    "that were looked at; --window looks at more");
-		free(e->answer->why); /* it was said of these events only */
-		e->answer->why = NULL;
-	}
+	if (e->answer->deterministic && e->extracted->from)
+		not_always(e, "nothing avoids the failure among the last shared events that were looked at; "
+			      "--window looks at more");
 	const struct report_proof *machine = &e->failing_proof.by[REPORT_MACHINE];
 
 	/* What is not known to fail is not known to fail always. */
-	if (e->answer->deterministic && machine->runs && !machine->agreed) {
-		e->answer->deterministic = false;
-		explain_gap(e, "alternate", "the machine did not come into the failure by this order: whether "
-			    "another one avoids it is not known");
-		free(e->answer->why);
-		e->answer->why = NULL;
-	}
+	if (e->answer->deterministic && machine->runs && !machine->agreed)
+		not_always(e, "the machine did not come into the failure by this order: whether another one avoids "
+			      "it is not known");
+	if (e->answer->deterministic && e->extracted->common_fd >= 0)
+		note_common_descriptor(e, e->extracted->common_fd);
 	if (tried_hard(e)) {
 		char *why = computed_long(e) ?
 			xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "

@@ -239,6 +239,7 @@ static struct ext_result *result_of(struct ext *x)
 	r->accesses = x->o->survey->accesses;
 	r->locations = x->locations.n;
 	r->fate = x->fate;
+	r->common_fd = x->common_fd;
 	r->brink = x->brink;
 	/* The one that explains most. (moved) */
 	r->misuse = x->misuse.kind ? x->misuse : x->misused_stack.kind ? x->misused_stack :
@@ -268,7 +269,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 {
 	struct ext_options o = *given;
 	struct ext x = { .t = t, .images = images, .run = run, .o = &o, .level = level_new(images),
-			 .trace = sym_trace_new(), .fate = { .thread = SYM_NONE },
+			 .trace = sym_trace_new(), .common_fd = -1, .fate = { .thread = SYM_NONE },
 			 .brink = { .thread = SYM_NONE } };
 	const char *command = trc_identity(t, "exe");
 

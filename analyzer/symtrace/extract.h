@@ -111,6 +111,7 @@ struct ext_result {
 	/* The last branch of the program's own code before the failure, where that is another. */
 	struct mach_point brink;
 	struct ext_misuse misuse;
+	int common_fd; /* two threads used this descriptor, and it is none of 0 to 2; -1: no such */
 };
 
 err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,

@@ -19,6 +19,7 @@ static void set(struct ext *x, int64_t fd, struct ext_closed c)
 		return;
 	while (x->closed.n <= (size_t)fd)
 		vec_push(&x->closed, (struct ext_closed){ 0 });
+	c.user = x->closed.v[fd].user;
 	x->closed.v[fd] = c;
 }
 
@@ -45,6 +46,33 @@ static bool opens(unsigned nr)
 	return false;
 }
 
+static bool uses(unsigned nr)
+{
+	static const uint16_t calls[] = { SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev,
+					  SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_close };
+
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (calls[i] == nr)
+			return true;
+	return false;
+}
+
+/* By what lies behind a descriptor threads can do things to each other that no order here shows.
+ * The number counts, also when something else has been opened by it: the user may not know. */
+static void note_user(struct ext *x, uint32_t thread, unsigned nr, int64_t fd)
+{
+	if (fd <= 2 || !uses(nr))
+		return; /* where everybody prints */
+	if ((size_t)fd >= x->closed.n)
+		set(x, fd, (struct ext_closed){ 0 });
+	if ((size_t)fd >= x->closed.n)
+		return;
+	if (!x->closed.v[fd].user)
+		x->closed.v[fd].user = thread + 1;
+	else if (x->closed.v[fd].user != thread + 1)
+		x->common_fd = (int)fd;
+}
+
 /* What the kernel did with the process's descriptors. */
 static void follow(struct ext *x, uint32_t thread, const struct trc_enter *enter, int64_t result)
 {
@@ -52,7 +80,7 @@ static void follow(struct ext *x, uint32_t thread, const struct trc_enter *enter
 
 	if (nr == SYS_close && !result)
 		set(x, (int32_t)enter->args[0],
-		    (struct ext_closed){ true, thread, ext_stack(x, thread, enter->pc) });
+		    (struct ext_closed){ true, thread, ext_stack(x, thread, enter->pc), 0 });
 	else if ((nr == SYS_pipe || nr == SYS_pipe2) && !result)
 		opened_pair(x, enter->args[0]);
 	else if (nr == SYS_socketpair && !result)
@@ -69,6 +97,7 @@ void ext_closed_watch(struct ext *x, uint32_t thread, const struct trc_enter *en
 	if (x->onward)
 		return;
 	follow(x, thread, enter, result);
+	note_user(x, thread, enter->rec.flags, fd);
 	/* That a descriptor is no terminal is asked by everyone who prints. */
 	if (thread != x->failing || result >= 0 || result < -4095 || result == -ENOTTY)
 		return;

@@ -31,6 +31,7 @@ struct ext_freed_slot {
 struct ext_closed {
 	bool closed;
 	uint32_t thread, stack;
+	uint32_t user; /* the first thread that used it, + 1; 0: none did */
 };
 
 /* A mutex, and who destroyed it; see extract_destroyed.c. */
@@ -184,6 +185,7 @@ struct ext {
 	const char *phase;
 	bool stopped;
 	uint32_t started;   /* threads so far */
+	int common_fd;      /* a descriptor, not of a terminal's sort, that two threads used; -1: none */
 	bool kernel_waits;  /* a call that may wait for another thread returned in the window */
 	uint64_t steps; /* events so far */
 	/* Behind the record: since when (0: not yet), until when events are kept, and what
