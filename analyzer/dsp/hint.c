@@ -51,8 +51,19 @@ static void place_in(struct strbuf *b, const struct sym_trace *t, struct sched_r
 	const struct sym_frame *f = dsp_place(t, dsp_event_at(t, r));
 
 	dsp_say_at(b, t, r);
-	if (f)
+	if (f && f->file) /* else it is the function that was said */
 		strbuf_fmt(b, " (%s)", f->function);
+}
+
+/* Without lines: is it the same instruction? */
+static bool same_code(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
+{
+	char *x = dsp_where(t, a), *y = dsp_where(t, b);
+	bool same = !strcmp(x, y);
+
+	free(x);
+	free(y);
+	return same;
 }
 
 /* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
@@ -62,7 +73,9 @@ static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_r
 	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first));
 	const struct sym_frame *y = dsp_place(t, dsp_event_at(t, r->end));
 
-	if (!x || !y || !x->file || !y->file || strcmp(x->file, y->file) ||
+	if ((!x || !x->file) && same_code(t, first, r->end)) {
+		dsp_say_at(b, t, first);
+	} else if (!x || !y || !x->file || !y->file || strcmp(x->file, y->file) ||
 	    strcmp(x->function, y->function)) {
 		place_in(b, t, first);
 		strbuf_str(b, " to ");

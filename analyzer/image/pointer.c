@@ -189,6 +189,9 @@ static bool collect_local(void *arg, struct img_eval *e, Dwarf_Die *die, Dwarf_D
 
 	if (at.where == IMG_LOST || !name || !img_die_type(die, &type))
 		return false;
+	/* What the recorder's own wrappers call it means nothing to anybody. */
+	if (!strncmp(img_module_name(e->m), "libcsched", 9))
+		return false;
 	if (is_library_function(e->m, function))
 		cost += COST_LIBRARY;
 	if (at.where == IMG_IN_MEMORY) {

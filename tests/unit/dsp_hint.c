@@ -1,6 +1,22 @@
 /* The hint names the kind of fix and its lines, from what the trace holds. */
 #include "tests/lib/dsp_expect.h"
 
+/* A lost update in a program without lines: functions are all that is known. */
+static void stripped(struct fixture *fx)
+{
+	fixture_lost_update(fx);
+	for (size_t i = 0; i < fx->trace->nstacks; i++)
+		for (size_t k = 0; k < fx->trace->stacks[i].n; k++) {
+			struct sym_frame *f = &fx->trace->stacks[i].frames[k];
+
+			free(f->file);
+			f->file = NULL;
+			f->line = 0;
+			free(f->function);
+			f->function = xstrdup("bank+0x1263");
+		}
+}
+
 /* The same accesses, the intruder under a lock the other does not take. */
 static void one_sided_lock(struct fixture *fx)
 {
@@ -294,6 +310,8 @@ static const struct expected table[] = {
 	{ "a lost update", fixture_lost_update, DSP_HINT_ATOMIC,
 	  { "bank.c:10 to 12", "T0.1 writes `total' at bank.c:12", "no lock is held" },
 	  DSP_HINT_NONE, 1 },
+	{ "a lost update without lines", stripped, DSP_HINT_ATOMIC,
+	  { "Make bank+0x1263 one atomic step: T0.1 writes" }, DSP_HINT_NONE, 1 },
 	{ "check then act, lock released in between", fixture_check_then_act, DSP_HINT_ATOMIC,
 	  { "Keep `m' locked from crasher.c:11 to 14", "lets it go at crasher.c:12",
 	    "crasher.c:21" }, DSP_HINT_NONE, 1 },
