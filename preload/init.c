@@ -122,7 +122,6 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	static char options[2048]; /* the environment may be changed by the program */
 
 	(void)argc;
-	(void)argv;
 	real_resolve();
 	if (started || is_secure())
 		return;
@@ -138,6 +137,8 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	say_keep();
 	choose_mode();
 	process_start(options);
+	if (getauxval(AT_BASE)) /* else the loader was called by name and has taken its own arguments out */
+		rec_started_with(argv);
 	symbols.abort_msg = dlvsym(RTLD_DEFAULT, "__abort_msg", "GLIBC_PRIVATE");
 	/* Not by dlsym(): where there is none it allocates its message with a malloc of the
 	 * program's (clang's ThreadSanitizer) that has not begun yet. */

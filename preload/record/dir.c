@@ -119,7 +119,7 @@ static void program_name(struct raw_text *t)
 		text_str(t, known);
 		return;
 	}
-	if (raw_slurp("/proc/thread-self/cmdline", buf, sizeof buf) <= 0 &&
+	if (rec_command_line(buf, sizeof buf) <= 0 &&
 	    raw_slurp("/proc/self/comm", buf, sizeof buf) <= 0)
 		buf[0] = 0;
 	for (const char *p = buf; *p; p++)

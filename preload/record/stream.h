@@ -218,6 +218,8 @@ void rec_modules_forget(void);
 /* The TRC_KV records: who recorded what; the clock's rate once some time has passed. */
 void rec_identity(const char *options);
 void rec_identity_clock(void);
+void rec_started_with(char *const *argv); /* valid until rec_identity() is done */
+long rec_command_line(char *buf, size_t size); /* as raw_slurp(); each argument ends in a NUL */
 void rec_kv(const char *key, const char *value, size_t len);
 void rec_kv_num(const char *key, uint64_t value);
 
