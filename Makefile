@@ -41,7 +41,7 @@ NO_LOOP_IDIOMS := $(shell $(CC) -fno-tree-loop-distribute-patterns -E -x c /dev/
 	>/dev/null 2>&1 && echo -fno-tree-loop-distribute-patterns)
 PRELOAD_CFLAGS := -fPIC -mgeneral-regs-only -fvisibility=hidden -fno-stack-protector -fno-builtin \
 	-fcf-protection=none -fno-plt -fomit-frame-pointer $(NO_LOOP_IDIOMS)
-PRELOAD_LDFLAGS := -shared -Wl,-z,now,-z,relro,-z,noexecstack,-z,initfirst,-z,noseparate-code,-Bsymbolic \
+PRELOAD_LDFLAGS := -shared -Wl,-z,now,-z,relro,-z,noexecstack,-z,initfirst,-z,noseparate-code,-Bsymbolic,--sort-section=name \
 	-Wl,--version-script=preload/libcsched.map -Wl,-soname,libcsched.so
 
 all: have-deps

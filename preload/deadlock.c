@@ -53,7 +53,7 @@ enum layout {
 #define WAKE_SLOTS 512
 static struct {
 	uint64_t begun, ended;
-} wakes[WAKE_SLOTS];
+} wakes[WAKE_SLOTS] RAW_LARGE;
 
 static uint32_t wake_slot(uint64_t object)
 {
@@ -273,7 +273,7 @@ static bool certain(const struct shim_thread *t, const struct shim_thread *calle
 /* Signals with handlers of the program's own: a handler may post a semaphore. */
 static bool has_handlers(void)
 {
-	static char buf[4096];
+	static char buf[4096] RAW_LARGE;
 	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
 				1ull << (SIGFPE - 1) | 1ull << (SIGILL - 1) |
 				1ull << (SIGABRT - 1) | 1ull << (SIGSYS - 1) |

@@ -140,7 +140,7 @@ static uint32_t slot_of(unsigned op_at, uint64_t object, uint64_t site)
  */
 #define USERS 1024
 extern uint32_t shim_users[USERS];
-uint32_t shim_users[USERS]; /* tr_enter_event looks, too */
+uint32_t shim_users[USERS] RAW_LARGE; /* tr_enter_event looks, too */
 
 static inline uint32_t *user_of(uint64_t object)
 {

@@ -19,6 +19,9 @@
 
 #define RAW_PAGE 4096ul
 
+/* Arrays of which most programs use little or nothing: apart, so that what they do use shares few pages. */
+#define RAW_LARGE __attribute__((section(".bss.large")))
+
 static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long ret;

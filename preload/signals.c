@@ -20,7 +20,7 @@ static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, S
 
 static bool active;
 static uint64_t ours;                 /* signals whose handler is ours now */
-static struct sigaction view[65];     /* fatal signals: what the program believes */
+static struct sigaction view[65] RAW_LARGE;     /* fatal signals: what the program believes */
 static uint64_t stripped[65];         /* bits taken out of the masks of its handlers */
 static uint32_t dying;
 

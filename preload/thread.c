@@ -16,9 +16,9 @@
 #define MAX_SLOTS 16384
 #define TID_HASH 4096
 
-static struct shim_thread *slots[MAX_SLOTS];
+static struct shim_thread *slots[MAX_SLOTS] RAW_LARGE;
 static unsigned nslots;
-static struct shim_thread *by_tid[TID_HASH];
+static struct shim_thread *by_tid[TID_HASH] RAW_LARGE;
 
 __thread struct shim_thread *shim_own;
 struct shim_thread *(*shim_self_hook)(void);

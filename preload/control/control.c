@@ -228,7 +228,7 @@ static void count_step(uint32_t site)
 /* Which execution of the strategy's one site this is for t, from 1. */
 static uint64_t execution(const struct shim_thread *t)
 {
-	static uint32_t count[CTL_THREADS];
+	static uint32_t count[CTL_THREADS] RAW_LARGE;
 
 	return ++count[t->index % CTL_THREADS];
 }

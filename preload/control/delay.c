@@ -72,7 +72,7 @@ void ctl_sleep(uint64_t us)
 void ctl_maybe_sleep(const struct shim_thread *t, uint64_t permille, uint64_t us)
 {
 	/* Per thread and step, so that another thread's pace changes nothing. */
-	static uint64_t steps[CTL_THREADS];
+	static uint64_t steps[CTL_THREADS] RAW_LARGE;
 	uint64_t step = steps[t->index % CTL_THREADS]++;
 	uint64_t r = ctl_random(ctl.seed ^ (uint64_t)t->index << 32, step);
 

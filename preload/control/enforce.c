@@ -31,7 +31,7 @@
 #define THEN_US 2000
 #define INSN_MAX 15
 
-static struct enf_schedule schedule;
+static struct enf_schedule schedule RAW_LARGE;
 static struct enf_edge *const edges = schedule.edges;
 /* Of the serial rest; edges watch system calls in front of it. */
 static void (*serial_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);

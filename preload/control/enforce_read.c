@@ -108,7 +108,7 @@ static bool parse(struct enf_schedule *s, const char *p)
 
 bool enf_read(const char *path, struct enf_schedule *out)
 {
-	static char text[1 << 20];
+	static char text[1 << 20] RAW_LARGE;
 	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	size_t n = 0;
 

@@ -8,7 +8,7 @@
 
 #define MAX_MODULES 256
 
-static struct ctl_module modules[MAX_MODULES];
+static struct ctl_module modules[MAX_MODULES] RAW_LARGE;
 static unsigned nmodules;
 
 static bool starts_with(const char *s, const char *prefix)
@@ -96,7 +96,7 @@ static void add_line(char *line, void *first)
 
 static void read_maps(void)
 {
-	static char buf[MAPS_BUFFER];
+	static char buf[MAPS_BUFFER] RAW_LARGE;
 	bool first = true;
 
 	maps_read(buf, add_line, &first);

@@ -43,7 +43,7 @@ struct slot {
 	bool ended;
 };
 
-static struct slot slots[CTL_THREADS];
+static struct slot slots[CTL_THREADS] RAW_LARGE;
 static int owner = NOBODY;
 static uint32_t lock;
 static int64_t lowest;

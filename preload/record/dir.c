@@ -303,7 +303,7 @@ static bool remove_entries(int fd)
  */
 static const char *take_name(int at, const char *name)
 {
-	static char other[DIR_PATH_MAX];
+	static char other[DIR_PATH_MAX] RAW_LARGE;
 	struct raw_text t = { other, 0, sizeof other };
 
 	if (!named)
@@ -355,7 +355,7 @@ void rec_dir_remove(void)
 
 bool rec_dir_publish(void)
 {
-	static char name[DIR_PATH_MAX];
+	static char name[DIR_PATH_MAX] RAW_LARGE;
 	struct raw_text t = { name, 0, sizeof name };
 	long err = -EEXIST;
 

@@ -18,7 +18,7 @@ static struct held {
 	char name[HELD_NAME];
 	int fd;
 	struct stat st;
-} held[HELD_MAX];
+} held[HELD_MAX] RAW_LARGE;
 static unsigned nheld;
 
 static bool is_same(const struct held *h)

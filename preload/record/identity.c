@@ -99,7 +99,7 @@ void rec_identity_clock(void)
 
 void rec_identity(const char *options)
 {
-	static char buf[32768];
+	static char buf[32768] RAW_LARGE;
 	static struct utsname uts;
 	uint64_t saved;
 

@@ -26,7 +26,7 @@ struct mapping {
 static struct {
 	uint64_t start, end, offset;
 	uint64_t file; /* hash of the path */
-} known[KNOWN_MAX];
+} known[KNOWN_MAX] RAW_LARGE;
 static unsigned nknown;
 
 /* The file whose first page was seen last: its other segments follow it. */
@@ -139,7 +139,7 @@ static void find_build_id(const uint8_t *base, size_t size)
 /* Is this mapping part of an ELF file? Learns the build-id from its first page. */
 static bool is_elf(const struct mapping *m)
 {
-	static uint8_t first[RAW_PAGE];
+	static uint8_t first[RAW_PAGE] RAW_LARGE;
 
 	if (m->offset == 0) {
 		size_t n = m->path_len < sizeof current.path ? m->path_len : 0;
@@ -188,7 +188,7 @@ static void one_line(char *line, void *tsc)
 
 void rec_modules(uint64_t tsc)
 {
-	static char buf[MAPS_BUFFER];
+	static char buf[MAPS_BUFFER] RAW_LARGE;
 	uint64_t saved;
 
 	rec_lock(&saved);

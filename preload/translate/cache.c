@@ -16,7 +16,7 @@
 struct tr_machine tr_machine;
 struct tr_state tr;
 
-static struct tr_region regions[REGION_MAX];
+static struct tr_region regions[REGION_MAX] RAW_LARGE;
 static unsigned nregions;
 static uint32_t lock_word; /* 0 free, 1 held, 2 held and waited for */
 
@@ -48,7 +48,7 @@ void tr_lock_reset(void)
 
 static struct {
 	uint64_t start, end;
-} own[OWN_MAX];
+} own[OWN_MAX] RAW_LARGE;
 static uint32_t nown;
 
 static void own_add(uint64_t start, size_t len)

@@ -12,10 +12,10 @@
 #define CODE_MAX 2048
 #define PAGE_BITS 16 /* translated pages: a small hash set, never wrong to say yes */
 
-static struct tr_code ranges[CODE_MAX];
+static struct tr_code ranges[CODE_MAX] RAW_LARGE;
 static unsigned nranges;
 static struct tr_code here; /* the range that was found last */
-static uint64_t used[(1 << PAGE_BITS) / 64];
+static uint64_t used[(1 << PAGE_BITS) / 64] RAW_LARGE;
 
 void tr_code_forget(void)
 {
@@ -106,7 +106,7 @@ static void code_line(char *line, void *first)
 
 bool tr_code_refresh(void)
 {
-	static char buf[MAPS_BUFFER];
+	static char buf[MAPS_BUFFER] RAW_LARGE;
 	bool first = true;
 
 	return maps_read(buf, code_line, &first);
@@ -167,7 +167,7 @@ void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
 static struct decoded {
 	uint64_t pc, bytes[2];
 	struct insn in;
-} decoded[DECODED];
+} decoded[DECODED] RAW_LARGE;
 
 const struct insn *tr_insn_at(uint64_t pc)
 {

@@ -66,7 +66,7 @@ struct range {
 	enum wanted wanted;
 };
 
-static struct range ranges[RANGES_MAX];
+static struct range ranges[RANGES_MAX] RAW_LARGE;
 static unsigned nranges;
 static bool ready;
 

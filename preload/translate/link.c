@@ -32,7 +32,7 @@ static struct tr_area frags_area, exits_area;
  * each address that does, by hash, says so without leaving the processor's cache. It grows with the hash.
  */
 #define FILTER_MAX (1u << 17) /* bits */
-static uint64_t filter[FILTER_MAX / 64];
+static uint64_t filter[FILTER_MAX / 64] RAW_LARGE;
 
 static uint32_t filter_bits(void)
 {

@@ -149,7 +149,7 @@ static uint64_t next_touched(uint64_t at, uint64_t end)
 
 static void contents(const struct mapping *m, uint64_t start, uint64_t end, bool keep_file)
 {
-	static uint64_t entries[PAGEMAP_BATCH];
+	static uint64_t entries[PAGEMAP_BATCH] RAW_LARGE;
 	uint64_t run = 0;
 
 	for (uint64_t at = start; at < end;) {
@@ -291,7 +291,7 @@ static void one(char *line, void *first)
 
 void tr_snapshot(enum trc_stream stream)
 {
-	static char buf[MAPS_BUFFER];
+	static char buf[MAPS_BUFFER] RAW_LARGE;
 	void *buffer = tr_exits_room(BUFFER); /* new pages are a good part of what this costs */
 	bool first = true;
 

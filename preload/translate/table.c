@@ -19,7 +19,7 @@
 
 static bool large;
 static unsigned used; /* targets in the small one */
-static uint8_t *noted[NOTED_MAX];
+static uint8_t *noted[NOTED_MAX] RAW_LARGE;
 static unsigned nnoted;
 
 static uint64_t *small_table(void)
