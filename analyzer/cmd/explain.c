@@ -157,21 +157,14 @@ int cmd_explain(int argc, char **argv)
 				"look at the last N shared events only (default: grows as needed)"),
 		{ 0 },
 	};
-	const struct cmd_spec spec = {
+	struct cmd_spec spec = {
 		.name = "explain", .usage = "[options] TRACE",
 		.summary = "Says why a recorded run failed: the failing order, its root cause, and an\n"
 			   "order that does not fail, side by side.",
-		.options = options, .min_args = 1, .max_args = 1,
-		.extra = report_options_parse, .extra_arg = &o.report,
-		.extra_help = report_options_help,
+		.options = options,
 	};
-	struct cmd_args args;
 	int status;
+	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
 
-	report_options_init(&o.report);
-	if (!cmd_parse(&spec, argc, argv, &args, &status))
-		return status;
-	err_t e = report_options_check(&o.report);
-
-	return cmd_fail("explain", e ? e : explain(args.v[0], &o));
+	return path ? cmd_fail("explain", explain(path, &o)) : status;
 }

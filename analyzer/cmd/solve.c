@@ -138,21 +138,14 @@ int cmd_solve(int argc, char **argv)
 		  "numbers about the solving, on standard error" },
 		{ 0 },
 	};
-	const struct cmd_spec spec = {
+	struct cmd_spec spec = {
 		.name = "solve", .usage = "[options] FILE.sym",
 		.summary = "Finds the failing schedule of a symbolic trace, its root cause, and a\n"
 			   "schedule that does not fail. FILE - is standard input.",
-		.options = options, .min_args = 1, .max_args = 1,
-		.extra = report_options_parse, .extra_arg = &o.report,
-		.extra_help = report_options_help,
+		.options = options,
 	};
-	struct cmd_args args;
 	int status;
+	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
 
-	report_options_init(&o.report);
-	if (!cmd_parse(&spec, argc, argv, &args, &status))
-		return status;
-	err_t e = report_options_check(&o.report);
-
-	return cmd_fail("solve", e ? e : solve(args.v[0], &o));
+	return path ? cmd_fail("solve", solve(path, &o)) : status;
 }

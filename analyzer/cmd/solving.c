@@ -21,6 +21,22 @@ static err_t find_model(const char *name, enum sched_model *out)
 	return err_new(ERR_USAGE, "--memory-model is sc or tso, not '%s'", name);
 }
 
+const char *solving_parse(struct cmd_spec *spec, struct report_options *report, int argc, char **argv,
+			  int *status)
+{
+	struct cmd_args args;
+
+	report_options_init(report);
+	spec->min_args = spec->max_args = 1;
+	spec->extra = report_options_parse;
+	spec->extra_arg = report;
+	spec->extra_help = report_options_help;
+	if (!cmd_parse(spec, argc, argv, &args, status))
+		return NULL;
+	*status = cmd_fail(spec->name, report_options_check(report));
+	return *status ? NULL : args.v[0];
+}
+
 err_t solving_options(const struct solving *s, struct sched_options *o)
 {
 	sched_options_init(o);

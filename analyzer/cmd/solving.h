@@ -3,6 +3,7 @@
 #define CSCHED_CMD_SOLVING_H
 
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/report/report_options.h"
 #include "analyzer/schedule/schedule.h"
 
 struct solving {
@@ -21,6 +22,12 @@ struct solving {
 	{ "memory-model", 0, "MODEL", CMD_TEXT, &(s)->model, \
 	  "sc (default) or tso: x86 store buffers" }
 
+/*
+ * The command line of a command that reports: one argument, the options of the spec and those of the
+ * report. The argument; NULL: *status is what the command returns now.
+ */
+const char *solving_parse(struct cmd_spec *spec, struct report_options *report, int argc, char **argv,
+			  int *status);
 /* All of *o, defaults included. */
 err_t solving_options(const struct solving *s, struct sched_options *o);
 uint64_t solving_peak_bytes(void);

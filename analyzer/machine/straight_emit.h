@@ -78,34 +78,37 @@ static inline void x_indexed(struct code *c, uint32_t op, bool wide, unsigned re
 	x_u32(c, offset);
 }
 
-/* 0x81 /n: add 0, or 1, and 4, sub 5, xor 6, cmp 7 */
+/* An opcode whose second half is n, in the place of a register: op /n reg */
+static inline void x_group(struct code *c, unsigned op, unsigned n, bool wide, unsigned reg)
+{
+	x_op(c, op, wide, 0, 0, reg, false);
+	x_byte(c, 0xc0 | n << 3 | (reg & 7));
+}
+
+/* add 0, or 1, and 4, sub 5, xor 6, cmp 7 */
 static inline void x_ri(struct code *c, unsigned n, bool wide, unsigned reg, uint32_t imm)
 {
-	x_op(c, 0x81, wide, 0, 0, reg, false);
-	x_byte(c, 0xc0 | n << 3 | (reg & 7));
+	x_group(c, 0x81, n, wide, reg);
 	x_u32(c, imm);
 }
 
-/* 0xf7 /n: not 2, neg 3, mul 4, imul 5 */
+/* not 2, neg 3, mul 4, imul 5 */
 static inline void x_unary(struct code *c, unsigned n, bool wide, unsigned reg)
 {
-	x_op(c, 0xf7, wide, 0, 0, reg, false);
-	x_byte(c, 0xc0 | n << 3 | (reg & 7));
+	x_group(c, 0xf7, n, wide, reg);
 }
 
-/* 0xc1 /n: shl 4, shr 5, sar 7 */
+/* shl 4, shr 5, sar 7 */
 static inline void x_shift_imm(struct code *c, unsigned n, bool wide, unsigned reg, unsigned by)
 {
-	x_op(c, 0xc1, wide, 0, 0, reg, false);
-	x_byte(c, 0xc0 | n << 3 | (reg & 7));
+	x_group(c, 0xc1, n, wide, reg);
 	x_byte(c, by);
 }
 
-/* 0xd3 /n: by cl */
+/* by cl */
 static inline void x_shift_cl(struct code *c, unsigned n, bool wide, unsigned reg)
 {
-	x_op(c, 0xd3, wide, 0, 0, reg, false);
-	x_byte(c, 0xc0 | n << 3 | (reg & 7));
+	x_group(c, 0xd3, n, wide, reg);
 }
 
 static inline void x_setcc(struct code *c, unsigned cc, unsigned reg)

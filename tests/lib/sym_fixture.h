@@ -193,6 +193,26 @@ static FX_UNUSED void fixture_fails(struct fixture *fx, enum sym_failure_kind ki
 	fx->trace->failure.condition = condition;
 }
 
+/* An assertion that fails when what `read' of the thread read is `value' (32 bits). */
+static FX_UNUSED void fixture_asserts(struct fixture *fx, uint32_t thread, uint32_t read, uint64_t value,
+				      const char *text)
+{
+	struct expr_pool *pool = fx->trace->pool;
+
+	fixture_fails(fx, SYM_FAIL_ASSERT, thread, text,
+		      expr_binary(pool, EX_EQ, fixture_sym(fx, thread, read), expr_const(pool, 32, value)));
+}
+
+/* A write of a constant (32 bits). Its index. */
+static FX_UNUSED uint32_t fixture_writes(struct fixture *fx, uint32_t thread, uint32_t var, uint64_t value,
+					 const char *function, uint32_t line)
+{
+	uint32_t w = fixture_event(fx, thread, SYM_WRITE, var, function, line);
+
+	fixture_at(fx, thread, w)->value = expr_const(fx->trace->pool, 32, value);
+	return w;
+}
+
 /* Two threads add to `total' without a lock; main asserts the sum. */
 static FX_UNUSED void fixture_lost_update(struct fixture *fx)
 {

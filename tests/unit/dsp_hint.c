@@ -43,18 +43,15 @@ static void self_deadlock(struct fixture *fx)
 static void read_unguarded(struct fixture *fx)
 {
 	fixture_init(fx, "/home/u/list", "/src/list.c");
-	struct sym_trace *t = fx->trace;
 	uint32_t m = fixture_mutex(fx, "m"), size = fixture_var(fx, "size", "int", 0);
 
 	fixture_children(fx);
 	uint32_t read = fixture_event(fx, 1, SYM_READ, size, "look", 10);
 	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
 	fixture_event(fx, 2, SYM_LOCK, m, "add", 20);
-	uint32_t write = fixture_event(fx, 2, SYM_WRITE, size, "add", 21);
+	uint32_t write = fixture_writes(fx, 2, size, 9, "add", 21);
 
-	fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, 9);
-	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `size == 0' failed",
-		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, read), expr_const(t->pool, 32, 9)));
+	fixture_asserts(fx, 1, read, 9, "Assertion `size == 0' failed");
 	fixture_order(fx, &fx->answer.failing, "00 22 11");
 	fixture_cause(fx, 2, write, 1, read);
 	fixture_alternate(fx, "00 11 22");
@@ -64,7 +61,6 @@ static void read_unguarded(struct fixture *fx)
 static void left_half_done(struct fixture *fx)
 {
 	fixture_init(fx, "/home/u/range", "/src/range.c");
-	struct sym_trace *t = fx->trace;
 	uint32_t m = fixture_mutex(fx, "m"), low = fixture_var(fx, "low", "int", 0);
 
 	fixture_children(fx);
@@ -72,12 +68,10 @@ static void left_half_done(struct fixture *fx)
 	uint32_t read = fixture_event(fx, 1, SYM_READ, low, "look", 10);
 	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
 	fixture_event(fx, 2, SYM_LOCK, m, "move", 20);
-	uint32_t write = fixture_event(fx, 2, SYM_WRITE, low, "move", 21);
+	uint32_t write = fixture_writes(fx, 2, low, 9, "move", 21);
 	fixture_event(fx, 2, SYM_UNLOCK, m, "move", 22);
 
-	fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, 9);
-	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `low <= high' failed",
-		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, read), expr_const(t->pool, 32, 9)));
+	fixture_asserts(fx, 1, read, 9, "Assertion `low <= high' failed");
 	fixture_order(fx, &fx->answer.failing, "00 222 111");
 	fixture_cause(fx, 2, write, 1, read);
 	fixture_alternate(fx, "00 111 22");
@@ -99,8 +93,7 @@ static void looks_without_lock(struct fixture *fx)
 	uint32_t read = fixture_event(fx, 2, SYM_READ, port, "use", 20);
 	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "use", 21);
 
-	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `port == 80' failed",
-		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, read), expr_const(t->pool, 32, 1)));
+	fixture_asserts(fx, 2, read, 1, "Assertion `port == 80' failed");
 	fixture_order(fx, &fx->answer.failing, "00 11 22 1");
 	fixture_cause(fx, 2, read, 1, write);
 	fixture_alternate(fx, "00 111 22");
@@ -121,19 +114,17 @@ static void copied_meanwhile(struct fixture *fx)
 	t->vars[cell].address = 0x7004;
 	fixture_children(fx);
 	uint32_t pointer = fixture_event(fx, 1, SYM_READ, table, "add", 10);
-	uint32_t add = fixture_event(fx, 1, SYM_WRITE, cell, "add", 11);
+	uint32_t add = fixture_writes(fx, 1, cell, 1, "add", 11);
 	uint32_t copy = fixture_event(fx, 2, SYM_READ, cell, "grow", 20);
 	uint32_t put = fixture_event(fx, 2, SYM_WRITE, sum, "grow", 21);
 	uint32_t publish = fixture_event(fx, 2, SYM_WRITE, table, "grow", 22);
 	uint32_t read = fixture_event(fx, 0, SYM_READ, sum, "main", 53);
 
 	fixture_at(fx, 1, pointer)->seen = 0x7000;
-	fixture_at(fx, 1, add)->value = expr_const(t->pool, 32, 1);
 	fixture_at(fx, 2, put)->value = fixture_sym(fx, 2, copy);
 	fixture_at(fx, 2, publish)->value = expr_const(t->pool, 64, 0x9000);
 	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 53);
-	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `sum == 1' failed",
-		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, read), expr_const(t->pool, 32, 0)));
+	fixture_asserts(fx, 0, read, 0, "Assertion `sum == 1' failed");
 	fixture_order(fx, &fx->answer.failing, "00 1 2 1 22 00");
 	fixture_cause(fx, 2, copy, 1, add);
 	fixture_alternate(fx, "00 11 222 00");
@@ -159,12 +150,10 @@ static void looks_and_waits(struct fixture *fx, uint32_t line)
 	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "take", 14);
 	fixture_event(fx, 2, SYM_START, SYM_NONE, "thief", 19);
 	fixture_event(fx, 2, SYM_SIGNAL, c, "thief", 20);
-	uint32_t steal = fixture_event(fx, 2, SYM_WRITE, count, "thief", 21);
+	uint32_t steal = fixture_writes(fx, 2, count, 0, "thief", 21);
 
 	fixture_at(fx, 1, wait)->link = unlock;
-	fixture_at(fx, 2, steal)->value = expr_const(t->pool, 32, 0);
-	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `count > 0' failed",
-		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, use), expr_const(t->pool, 32, 0)));
+	fixture_asserts(fx, 1, use, 0, "Assertion `count > 0' failed");
 	fixture_order(fx, &fx->answer.failing, "00 1111 222 1111");
 	fixture_cause(fx, 2, steal, 1, use);
 	fixture_alternate(fx, "00 1111 22 111 2 1");

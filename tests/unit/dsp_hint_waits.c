@@ -208,10 +208,9 @@ static void behind_a_barrier(struct fixture *fx)
 		leave = fixture_event(fx, i, SYM_BARRIER_LEAVE, b, "work", 11);
 		fixture_at(fx, i, leave)->link = enter;
 	}
-	uint32_t write = fixture_event(fx, 1, SYM_WRITE, v, "work", 10);
+	uint32_t write = fixture_writes(fx, 1, v, 1, "work", 10);
 	uint32_t read = fixture_event(fx, 2, SYM_READ, v, "work", 12);
 
-	fixture_at(fx, 1, write)->value = expr_const(t->pool, 32, 1);
 	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "work", 13);
 	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `cell == 0' failed",
 		      expr_unary(t->pool, EX_BNOT, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, read),
