@@ -23,7 +23,36 @@ bool runtime_module(const char *name)
 	return begins_with_one(name, modules);
 }
 
+/* "/usr/bin/../lib/gcc/12/../../include/c++/12/mutex", as clang has it: without the detours. */
+static void straighten(const char *file, char *out, size_t size)
+{
+	size_t n = 0;
+
+	while (*file && n + 1 < size) {
+		size_t len = strcspn(file + 1, "/") + 1;
+
+		if (len == 3 && !strncmp(file, "/..", 3)) {
+			while (n && out[--n] != '/')
+				;
+		} else if (len != 2 || strncmp(file, "/.", 2)) {
+			if (len > size - 1 - n)
+				len = size - 1 - n;
+			memcpy(out + n, file, len);
+			n += len;
+		}
+		file += len;
+	}
+	out[n] = '\0';
+}
+
 bool runtime_header(const char *file)
 {
-	return begins_with_one(file, directories);
+	char straight[512];
+
+	if (begins_with_one(file, directories))
+		return true;
+	if (*file != '/' || !strstr(file, "/../"))
+		return false;
+	straighten(file, straight, sizeof straight);
+	return begins_with_one(straight, directories);
 }

@@ -1,5 +1,6 @@
 /* Address -> name: asks those who may know, the surest first. */
 #include "analyzer/image/internal.h"
+#include "common/runtime_names.h"
 
 #include <string.h>
 
@@ -117,7 +118,7 @@ static bool say_allocated(struct img_set *set, const struct img_heap *h, struct 
 		size_t n = img_frames(set, h->alloc_pcs[i], f, sizeof f / sizeof *f);
 
 		for (size_t k = 0; k < n; k++) {
-			if (!f[k].file || !f[k].line || !strncmp(f[k].file, "/usr/include/", 13))
+			if (!f[k].file || !f[k].line || runtime_header(f[k].file))
 				continue;
 			const char *slash = strrchr(f[k].file, '/');
 
