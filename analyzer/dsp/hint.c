@@ -292,26 +292,37 @@ static uint32_t held_at_one(const struct sym_trace *t, struct sched_ref with, st
 	return lock;
 }
 
+static bool takes(const struct sym_trace *t, uint32_t thread, uint32_t lock)
+{
+	for (size_t i = 0; i < t->threads[thread].nevents; i++) {
+		const struct sym_event *e = &t->threads[thread].events[i];
+
+		if (dsp_acquires(e) && e->target == lock)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Neither thread made the other, so there is no order to ask of them; one guards what they share
- * with a lock, and the other does not take it.
+ * One guards what they share with a lock, and the other does not take it. Where one made the other an
+ * order may be what is missing, unless the other takes that lock elsewhere.
  */
 static bool unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	struct sched_ref with = p->before, without = p->after;
 	uint32_t lock;
 
-	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)) ||
-	    dsp_fork_towards(t, with.thread, without.thread) != SYM_NONE ||
-	    dsp_fork_towards(t, without.thread, with.thread) != SYM_NONE)
+	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)))
 		return false;
+	bool related = dsp_fork_towards(t, with.thread, without.thread) != SYM_NONE ||
+		       dsp_fork_towards(t, without.thread, with.thread) != SYM_NONE;
 	lock = held_at_one(t, with, without);
 	if (lock == SYM_NONE) {
 		with = p->after;
 		without = p->before;
 		lock = held_at_one(t, with, without);
 	}
-	if (lock == SYM_NONE)
+	if (lock == SYM_NONE || (related && !takes(t, without.thread, lock)))
 		return false;
 	h->kind = DSP_HINT_ATOMIC;
 	h->text = hold_text(t, lock, without, with);

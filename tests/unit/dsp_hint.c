@@ -57,6 +57,54 @@ static void read_unguarded(struct fixture *fx)
 	fixture_alternate(fx, "00 11 22");
 }
 
+/* The creator reads without the lock, which it takes elsewhere: no order is missing. */
+static void creator_unguarded(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/list", "/src/list.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), size = fixture_var(fx, "size", "int", 0);
+
+	fixture_children(fx);
+	fixture_event(fx, 0, SYM_LOCK, m, "clear", 5);
+	fixture_event(fx, 0, SYM_UNLOCK, m, "clear", 7);
+	uint32_t read = fixture_event(fx, 0, SYM_READ, size, "look", 10);
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "look", 11);
+	fixture_event(fx, 2, SYM_LOCK, m, "add", 20);
+	uint32_t write = fixture_event(fx, 2, SYM_WRITE, size, "add", 21);
+
+	fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, 9);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `size == 0' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, read), expr_const(t->pool, 32, 9)));
+	fixture_order(fx, &fx->answer.failing, "0000 22 00");
+	fixture_cause(fx, 2, write, 0, read);
+	fixture_alternate(fx, "000000 22");
+}
+
+/* T0.2 takes the lock for each of two writes; T0.1, which does not, reads between them. */
+static void read_between(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/list", "/src/list.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), size = fixture_var(fx, "size", "int", 0), first = 0;
+
+	fixture_children(fx);
+	uint32_t read = fixture_event(fx, 1, SYM_READ, size, "look", 10);
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
+	for (uint32_t i = 0; i < 2; i++) {
+		fixture_event(fx, 2, SYM_LOCK, m, "add", 20 + 10 * i);
+		uint32_t write = fixture_event(fx, 2, SYM_WRITE, size, "add", 21 + 10 * i);
+
+		fixture_at(fx, 2, write)->value = expr_const(t->pool, 32, i ? 0 : 9);
+		fixture_event(fx, 2, SYM_UNLOCK, m, "add", 22 + 10 * i);
+		first = i ? first : write;
+	}
+	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `size == 0' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, read), expr_const(t->pool, 32, 9)));
+	fixture_order(fx, &fx->answer.failing, "00 222 1 222 1");
+	fixture_cause(fx, 2, first, 1, read);
+	fixture_alternate(fx, "00 11 222222");
+}
+
 /* The same, but T0.1 takes the lock, too: it sees what T0.2 leaves behind. */
 static void left_half_done(struct fixture *fx)
 {
@@ -338,6 +386,12 @@ static const struct expected table[] = {
 	{ "a read without the lock", read_unguarded, DSP_HINT_ATOMIC,
 	  { "Hold `m' where T0.1 reads `size' at list.c:10", "T0.2 holds it", "list.c:21" },
 	  DSP_HINT_NONE, 0 },
+	{ "a creator's read without the lock", creator_unguarded, DSP_HINT_ATOMIC,
+	  { "Hold `m' where T0 reads `size' at list.c:10", "T0.2 holds it", "list.c:21" },
+	  DSP_HINT_NONE, 0 },
+	{ "a read between two writes under a lock", read_between, DSP_HINT_ATOMIC,
+	  { "Hold `m' where T0.1 reads `size' at list.c:10", "T0.2 holds it", "list.c:21" },
+	  DSP_HINT_NONE, 1 },
 	{ "a lock let go half-way", left_half_done, DSP_HINT_ATOMIC,
 	  { "Both hold `m'", "T0.1 checks at range.c:10", "T0.2 lets it go at range.c:22", "range.c:21" },
 	  DSP_HINT_NONE, 0 },
