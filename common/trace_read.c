@@ -140,6 +140,8 @@ static err_t open_streams(struct trc *t)
 	t->frags = trc_stream(t, TRC_STREAM_FRAGS, 0);
 	t->memory = trc_stream(t, TRC_STREAM_MEMORY, 0);
 	t->final = trc_stream(t, TRC_STREAM_FINAL, 0);
+	if (!t->process && trc_file_path(t, "redacted"))
+		return err_new(ERR_INPUT, "%s is redacted: it holds what was found out, not the trace", t->path);
 	if (!t->process)
 		return err_new(ERR_INPUT, "%s: not a csched trace (it has no process stream)",
 			       t->path);

@@ -34,6 +34,12 @@ static err_t add(struct pack_writer *w, const char *name, const char *data, size
 /* Values read are memory contents; who wants them finds them by executing. */
 static void forget_values(struct sym_trace *t)
 {
+	if (t->failure.text) {
+		char *said = t->failure.text;
+
+		t->failure.text = report_hidden_text(t->failure.kind, said);
+		free(said);
+	}
 	for (size_t i = 0; i < t->nthreads; i++)
 		for (size_t k = 0; k < t->threads[i].nevents; k++) {
 			t->threads[i].events[k].has_seen = false;

@@ -61,6 +61,8 @@ void rep_cause(struct strbuf *b, const struct report *r, struct sched_ref before
 	       struct sched_ref after);
 /* The whole root cause, threads that did the same put together. */
 size_t rep_causes(const struct report *r, char ***out);
+/* What the program said, without addresses when they are to be left out; NULL: nothing. */
+char *rep_failure_text(const struct report *r);
 char *rep_headline(const struct report *r); /* "assertion ... failed in T0 at bank.c:61 (audit)" */
 /* Who executed a schedule and found what is claimed: "confirmed by the machine, ..." */
 char *rep_verdict(const struct report *r, enum dsp_which w);

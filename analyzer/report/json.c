@@ -73,7 +73,10 @@ static void failure(struct json *j, const struct report *r)
 
 	json_object(j, "failure");
 	json_str(j, "kind", rep_failure_kind(r));
-	json_str(j, "text", r->failure.text);
+	char *text = rep_failure_text(r);
+
+	json_str(j, "text", text);
+	free(text);
 	json_str(j, "headline", headline);
 	json_str(j, "misuse", r->failure.misuse);
 	json_str(j, "program", r->trace->program);

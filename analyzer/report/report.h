@@ -41,6 +41,8 @@ struct report_validation {
 /* The strongest executor that was tried (native aside: it needs luck with
  * what a schedule does not fix) agreed in every run. */
 bool report_validated(const struct report_validation *v);
+/* The recorder's words about a failure of this kind without the addresses in them. malloc'd. */
+char *report_hidden_text(enum sym_failure_kind kind, const char *text);
 
 /* What happened, as the recorder saw it. report_init() fills it from the trace. */
 struct report_failure {

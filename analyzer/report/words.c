@@ -405,6 +405,33 @@ static void blocked_words(struct strbuf *b, const struct report *r)
 		strbuf_fmt(b, ", and %zu more", t->failure.nblocked - 4);
 }
 
+/* What the program itself wrote (an assertion's text) stays: it is source. */
+char *report_hidden_text(enum sym_failure_kind kind, const char *text)
+{
+	struct strbuf b = { 0 };
+
+	if (kind != SYM_FAIL_SIGNAL && kind != SYM_FAIL_DEADLOCK && kind != SYM_FAIL_HANG)
+		return xstrdup(text);
+	while (*text) {
+		if (strncmp(text, "0x", 2)) {
+			strbuf_char(&b, *text++);
+			continue;
+		}
+		strbuf_str(&b, "0x...");
+		text += 2 + strspn(text + 2, "0123456789abcdef");
+	}
+	return strbuf_take(&b);
+}
+
+char *rep_failure_text(const struct report *r)
+{
+	const char *text = r->failure.text;
+
+	if (!text)
+		return NULL;
+	return r->redact ? report_hidden_text(r->trace->failure.kind, text) : xstrdup(text);
+}
+
 char *rep_headline(const struct report *r)
 {
 	static const char *const kinds[SYM_FAIL_KINDS] = {
@@ -417,7 +444,8 @@ char *rep_headline(const struct report *r)
 	const struct sym_failure *f = &r->trace->failure;
 	struct strbuf b = { 0 };
 	struct sched_ref ref;
-	const char *text = r->failure.text && *r->failure.text ? r->failure.text :
+	char *said = rep_failure_text(r);
+	const char *text = said && *said ? said :
 			   r->failure.signal ? r->failure.signal :
 			   (unsigned)f->kind < SYM_FAIL_KINDS ? kinds[f->kind] : "failed";
 
@@ -442,6 +470,7 @@ char *rep_headline(const struct report *r)
 	}
 	if (about)
 		strbuf_str(&b, text + first);
+	free(said);
 	return strbuf_take(&b);
 }
 

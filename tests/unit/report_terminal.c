@@ -155,6 +155,13 @@ static void redacts(void)
 	CHECK(has(t, "reads total"), "redacted: the events are there");
 	free(t);
 	done(&s);
+	show(&s, fixture_use_before_init);
+	s.r.redact = true;
+	s.r.failure.text = "segmentation fault: nothing is mapped at 0xdeadbeef";
+	t = text(&s.r, 100, false, false);
+	CHECK(!strstr(t, "deadbeef") && has(t, "nothing is mapped at 0x...\n"), "redacted: no address of the fault");
+	free(t);
+	done(&s);
 }
 
 static void admits(void)
