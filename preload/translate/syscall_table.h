@@ -6,6 +6,7 @@
 
 #define CALL_MAX 480
 #define CALL_OUTS 4
+#define CALL_NAME 30
 
 enum out_kind {
 	OUT_NONE,
@@ -45,7 +46,7 @@ struct call_desc {
 	uint8_t kind;    /* enum call_kind */
 	uint8_t restart; /* the kernel restarts it after a handler with SA_RESTART */
 	struct call_out out[CALL_OUTS];
-	const char *name;
+	char name[CALL_NAME]; /* not a pointer: the loader would write to every page of the table, of which one is used */
 };
 
 extern const struct call_desc call_table[CALL_MAX];
