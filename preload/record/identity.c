@@ -11,13 +11,11 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-void rec_kv(const char *key, const char *value, size_t len)
+/* Under the lock. */
+static void kv(const char *key, const char *value, size_t len)
 {
-	uint64_t saved;
 	size_t klen = strlen(key);
 	size_t size = sizeof(struct trc_kv) + klen + len;
-
-	rec_lock(&saved);
 	struct trc_kv *r = rec_begin(&rec_process, size);
 
 	if (r) {
@@ -27,6 +25,14 @@ void rec_kv(const char *key, const char *value, size_t len)
 		memcpy(r->data + klen, value, len);
 		rec_commit(&rec_process, r, TRC_KV, 0, size);
 	}
+}
+
+void rec_kv(const char *key, const char *value, size_t len)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	kv(key, value, len);
 	rec_unlock(&saved);
 }
 
@@ -38,18 +44,26 @@ void rec_kv_num(const char *key, uint64_t value)
 	rec_kv(key, t.s, t.n);
 }
 
-static void kv_str(const char *key, const char *value)
+static void kv_num(const char *key, uint64_t value)
 {
-	rec_kv(key, value, strlen(value));
+	TEXT(t, 32);
+
+	text_num(&t, (int64_t)value);
+	kv(key, t.s, t.n);
 }
 
-/* CPUID's brand string: 48 bytes from three leaves. */
+static void kv_str(const char *key, const char *value)
+{
+	kv(key, value, strlen(value));
+}
+
+/* CPUID's brand string: 48 bytes from three leaves, or fewer: each can take 4 us in a virtual machine. */
 static void cpu_name(char name[49])
 {
 	uint32_t *w = (uint32_t *)name;
 
 	memset(name, 0, 49);
-	for (uint32_t leaf = 0; leaf < 3; leaf++, w += 4) {
+	for (uint32_t leaf = 0; leaf < 3 && (!leaf || name[16 * leaf - 1]); leaf++, w += 4) {
 		uint32_t a = 0x80000002 + leaf, b, c = 0, d;
 
 		__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
@@ -85,8 +99,9 @@ long rec_command_line(char *buf, size_t size)
 static uint64_t tsc_start, mono_start;
 
 /*
- * The rate of the timestamp counter, from the two clocks read at the start and
- * now: half a millisecond apart gives about 1 part in 10,000.
+ * The rate of the timestamp counter, from the two clocks read at the start and now. In path mode it is
+ * written twice, and the last counts: behind the snapshot it is right to 1 part in 10,000; the first, a few
+ * system calls after the start, to 1 in 1,000.
  */
 void rec_identity_clock(void)
 {
@@ -110,14 +125,14 @@ void rec_identity(const char *options)
 	kv_str("mode", shim_opt.mode == SHIM_MODE_PATH ? "path" : "sync");
 	long n = raw(SYS_readlink, "/proc/thread-self/exe", buf, sizeof buf);
 
-	rec_kv("program", buf, n > 0 ? (size_t)n : 0);
+	kv("program", buf, n > 0 ? (size_t)n : 0);
 	n = rec_command_line(buf, sizeof buf);
 	rec_started_with(NULL);
-	rec_kv("args", buf, n > 0 ? (size_t)n : 0); /* each argument ends in a NUL */
+	kv("args", buf, n > 0 ? (size_t)n : 0); /* each argument ends in a NUL */
 	n = raw(SYS_getcwd, buf, sizeof buf);
-	rec_kv("cwd", buf, n > 1 ? (size_t)n - 1 : 0);
-	rec_kv_num("pid", shim.pid);
-	rec_kv_num("ppid", (uint64_t)raw(SYS_getppid));
+	kv("cwd", buf, n > 1 ? (size_t)n - 1 : 0);
+	kv_num("pid", shim.pid);
+	kv_num("ppid", (uint64_t)raw(SYS_getppid));
 	kv_str("process", shim.process);
 	raw(SYS_uname, &uts);
 	kv_str("host", uts.nodename);
@@ -125,9 +140,9 @@ void rec_identity(const char *options)
 	cpu_name(buf);
 	kv_str("cpu", buf);
 	kv_str("options", options ? options : "");
-	rec_kv_num("event_pc", (uint64_t)shim_event);
-	rec_kv_num("tsc_start", tsc_start);
-	rec_kv_num("mono_start", mono_start);
-	rec_kv_num("wall_start", raw_nsec(CLOCK_REALTIME));
+	kv_num("event_pc", (uint64_t)shim_event);
+	kv_num("tsc_start", tsc_start);
+	kv_num("mono_start", mono_start);
+	kv_num("wall_start", raw_nsec(CLOCK_REALTIME));
 	rec_unlock(&saved);
 }

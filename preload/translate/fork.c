@@ -63,6 +63,7 @@ void tr_forked(struct tr_ctx *c)
 	tr_path_open(c);
 	tr_record_machine();
 	tr_snapshot(TRC_STREAM_MEMORY);
+	rec_identity_clock();
 	tr_record_start(c);
 	tr_note_generation(c, c->pc);
 }

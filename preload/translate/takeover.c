@@ -168,6 +168,7 @@ void tr_started(struct tr_ctx *c)
 	rseq_unregister();
 	tr_vdso_patch();
 	tr_snapshot(TRC_STREAM_MEMORY);
+	rec_identity_clock(); /* once more: the first was too soon to be exact */
 	tr_record_start(c);
 	c->in_call = false;
 	tr_go_on(c);
