@@ -104,6 +104,7 @@ struct path_cursor {
 	struct path_item *items;
 	size_t items_cap;
 	uint64_t silent; /* steps in a row that left no byte */
+	uint32_t ticket; /* the next, if it is one more than the last */
 };
 
 void path_cursor_init(struct path_cursor *c, const struct path_frags *frags,

@@ -98,11 +98,15 @@ static err_t take_item(struct path_cursor *c, struct path_item *it, bool *cut)
 	if (*cut)
 		return NULL;
 	if (it->item->kind == TRC_ITEM_ORDER) {
-		if (!(b[0] & 1))
+		if (!(b[0] & 1) && b[0] != TRC_TICKET_NEXT)
 			return wrong(c, "no ticket where one is due");
-		TRY(take(c, b + 1, 3, cut));
-		it->ticket = ((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-			      (uint32_t)b[3] << 24) >> 1;
+		it->ticket = c->ticket;
+		if (b[0] & 1) {
+			TRY(take(c, b + 1, 3, cut));
+			it->ticket = ((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
+				      (uint32_t)b[3] << 24) >> 1;
+		}
+		c->ticket = (it->ticket + 1) & UINT32_MAX >> 1;
 		return NULL;
 	}
 	it->length = b[0] - 1u;

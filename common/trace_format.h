@@ -37,9 +37,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 6
+#define TRC_VERSION 7
 #define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others */
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS; 5 no guests */
+#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS; 5 no guests; 6 no TRC_TICKET_NEXT */
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -536,7 +536,8 @@ struct trc_stop {
  *   its items, in order: each locked instruction, each plain access of libc's
  *       synchronisation, and in hunted runs each at a site that threads share
  *       (TRC_ITEM_ORDER), leaves 4 bytes
- *       (ticket << 1 | 1): the ticket counts operations on that address's
+ *       (ticket << 1 | 1), or the byte TRC_TICKET_NEXT: one more than the ticket before it
+ *       in this stream (0 at its beginning). The ticket counts operations on that address's
  *       shard, see trc_shard(); each logged load (TRC_ITEM_VALUE) leaves one
  *       byte 1 + length and the value's bytes; its ticket comes first. An item never stands behind a
  *       conditional branch of its fragment: the fragment ends before it.
@@ -561,6 +562,7 @@ struct trc_stop {
  * in the thread's generation.
  */
 #define TRC_MAX_SIDES 32
+#define TRC_TICKET_NEXT 2 /* format 7 */
 
 /* Ids of 14 bits take two bytes, others (up to 22 bits) three. */
 #define TRC_TARGET_LONG 0x40

@@ -145,7 +145,6 @@ function tr_resume_inside_end
 function tr_enter_event
 	movq	%rcx, %gs:CTX_RESUME
 	movq	%gs:CTX_RCX, %rcx
-	movq	%xmm15, %gs:CTX_PTR
 	seto	%al
 	lahf
 	movq	%rax, %gs:CTX_R11
@@ -196,7 +195,7 @@ function tr_enter_event
 	subl	THREAD_INDEX(%r8), %ecx
 	cmpl	$1, %ecx
 	jne	quick_not_r9
-	movq	%gs:CTX_PTR, %rcx
+	movq	%xmm15, %rcx
 	subq	THREAD_CLOCK_AT(%r8), %rcx
 	cmpq	$EVENT_CLOCK_STEP, %rcx
 	jae	quick_not_r9
@@ -211,10 +210,16 @@ function tr_enter_event
 	je	quick_not_lock
 	leaq	(%rdi,%rdi,2), %rdi
 	leaq	(%r8,%rdi,8), %rdi
-	movq	%rsi, THREAD_HELD(%rdi)
+	cmpq	%rsi, THREAD_HELD(%rdi)	/* as the last time: stores are dear, see put_away() */
+	jne	5f
+	cmpq	%rdx, THREAD_HELD + 8(%rdi)
+	jne	5f
+	cmpq	$EVENT_LOCK, THREAD_HELD + 16(%rdi)
+	je	6f
+5:	movq	%rsi, THREAD_HELD(%rdi)
 	movq	%rdx, THREAD_HELD + 8(%rdi)
 	movq	$EVENT_LOCK, THREAD_HELD + 16(%rdi)
-	incl	THREAD_NHELD(%r8)
+6:	incl	THREAD_NHELD(%r8)
 	movl	$EVENT_LOCK, %edi
 	jmp	2f
 1:	cmpl	$EVENT_UNLOCK, %edi
@@ -276,6 +281,7 @@ again_longer:
 	prefetchw 128(%r9)		/* as in order_end() */
 	jmp	3b
 quick_pending:
+	movq	%xmm15, %gs:CTX_PTR
 	movq	%rsp, %gs:CTX_REGS + 32
 	movq	%gs:CTX_STACK, %rsp
 	movq	%gs:CTX_R11, %rax
@@ -305,6 +311,7 @@ quick_not:
 	xorl	%ecx, %ecx
 	movl	$-1, %r8d
 event_in_full:
+	movq	%xmm15, %gs:CTX_PTR
 	movq	%rsp, %gs:CTX_REGS + 32
 	movq	%gs:CTX_STACK, %rsp
 	movq	%gs:CTX_R11, %rax

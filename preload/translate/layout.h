@@ -25,6 +25,7 @@
 #define CTX_VEC15 256    /* the application's ymm15 (zmm15) */
 #define CTX_SPLIT 320    /* between the halves of a split instruction: the operand, see split.c */
 #define CTX_THREAD 328   /* its struct shim_thread */
+#define CTX_TICKET 336   /* ~(twice its last ticket + 2), 32 bits; see order.c */
 
 /* Inside struct shim_thread, and constants of the trace, for tr_enter_event; event.c asserts them. */
 #define THREAD_POS 0      /* of the record stream: next free byte ... */

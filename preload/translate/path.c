@@ -90,6 +90,7 @@ bool tr_path_open(struct tr_ctx *c)
 		return false;
 	}
 	c->ptr = (uint64_t)c->path_begin;
+	c->ticket = 0;
 	c->thread->clock_at = 0;
 	c->thread->path_ptr = &c->ptr;
 	return true;

@@ -130,7 +130,7 @@ void tr_profile_begin(struct tr_ctx *c, uint64_t rip)
 static const uint8_t *skip_items(const struct tr_frag *f, const uint8_t *p, const uint8_t *end)
 {
 	for (unsigned i = 0; i < f->nitems && p < end; i++)
-		p += f->values >> i & 1 ? *p ? *p : 1 : 4;
+		p += f->values >> i & 1 ? *p ? *p : 1 : *p & 1 ? 4 : 1;
 	return p;
 }
 

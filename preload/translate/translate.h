@@ -153,6 +153,7 @@ struct tr_ctx {
 	uint8_t vec15[64];
 	uint64_t split;
 	struct shim_thread *thread;
+	uint64_t ticket;
 	/* from here on only C looks */
 	uint8_t *path_begin, *path_end;
 	struct tr_ctx *next;       /* all contexts, never unlinked */
@@ -209,6 +210,7 @@ _Static_assert(offsetof(struct tr_ctx, native_gs) == CTX_NATIVE_GS, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, split) == CTX_SPLIT, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, vec15) == CTX_VEC15, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, thread) == CTX_THREAD, "layout.h");
+_Static_assert(offsetof(struct tr_ctx, ticket) == CTX_TICKET, "layout.h");
 
 struct tr_frag {
 	uint64_t pc;

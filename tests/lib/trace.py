@@ -91,7 +91,7 @@ def chunks_of(path, kind, check, first, start):
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5, 6):
+        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5, 6, 7):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
