@@ -10,6 +10,8 @@
  */
 #include "analyzer/dsp/internal.h"
 
+#include <string.h>
+
 #define MAX_REGIONS 8
 /* Bounds on the search, so that it stays linear in a long trace: what lies
  * further apart than NEAR events of one thread is no region anyone would lock. */
@@ -527,10 +529,20 @@ static void split_unfinished(const struct dsp_map *m, const struct dsp_pair *p, 
 	vec_push(c, n);
 }
 
+static enum evidence best_of(const candidates *c, size_t n)
+{
+	enum evidence best = NOTHING;
+
+	for (size_t i = 0; i < n; i++)
+		if (c->v[i].evidence > best)
+			best = c->v[i].evidence;
+	return best;
+}
+
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regions *out)
 {
 	candidates c = { 0 };
-	enum evidence best = NOTHING;
+	enum evidence best;
 	size_t npairs = pairs->n < MAX_PAIRS ? pairs->n : MAX_PAIRS;
 
 	for (size_t i = 0; i < npairs; i++)
@@ -538,7 +550,8 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 			split_by(m, pairs->v[i].before, pairs->v[i].after, &c);
 			split_by_pointer(m, pairs->v[i].before, pairs->v[i].after, &c);
 		}
-	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
+	/* Two variables that were seen half changed tell more than one that was seen too early. */
+	for (size_t i = 0, n = c.n; (!n || best_of(&c, n) < SPLIT) && i < npairs; i++)
 		for (size_t k = 0; k < npairs; k++)
 			if (i != k)
 				split_by_two(m, &pairs->v[i], &pairs->v[k], &c);
@@ -548,9 +561,7 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 	}
 	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
 		split_unfinished(m, &pairs->v[i], &c);
-	for (size_t i = 0; i < c.n; i++)
-		if (c.v[i].evidence > best)
-			best = c.v[i].evidence;
+	best = best_of(&c, c.n);
 	for (size_t i = 0; i < c.n && out->n < MAX_REGIONS; i++)
 		if (c.v[i].evidence == best)
 			vec_push(out, c.v[i].region);

@@ -225,6 +225,33 @@ static void two_variables_one_edge(struct fixture *fx)
 	fx->answer.ncause = 1;
 }
 
+/* T0.1 had read the second one before: that update came too late, too, but both belong together. */
+static void two_variables_one_counted(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/2stage", "/src/2stage.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t a = fixture_var(fx, "a", "int", 0), b = fixture_var(fx, "b", "int", 0);
+
+	fixture_children(fx);
+	uint32_t before = fixture_event(fx, 1, SYM_READ, b, "stage", 9);
+	uint32_t wa = fixture_event(fx, 1, SYM_WRITE, a, "stage", 10);
+	uint32_t wb = fixture_event(fx, 1, SYM_WRITE, b, "stage", 14);
+
+	fixture_at(fx, 1, wa)->value = expr_const(t->pool, 32, 1);
+	fixture_at(fx, 1, wb)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, 1, before),
+						   expr_const(t->pool, 32, 2));
+	uint32_t ra = fixture_event(fx, 2, SYM_READ, a, "look", 20);
+	uint32_t rb = fixture_event(fx, 2, SYM_READ, b, "look", 21);
+
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "look", 22);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `b > a' failed",
+		      expr_binary(t->pool, EX_SLE, fixture_sym(fx, 2, rb), fixture_sym(fx, 2, ra)));
+	fixture_order(fx, &fx->answer.failing, "00 11 22 2 1");
+	fixture_cause(fx, 2, rb, 1, wb);
+	fixture_cause(fx, 1, wa, 2, ra);
+	fixture_alternate(fx, "00 111 222");
+}
+
 /* The reader looks at them the other way round: it was inside the writer, not the writer inside it. */
 static void two_variables_inside(struct fixture *fx)
 {
@@ -366,6 +393,8 @@ static const struct expected table[] = {
 	  DSP_HINT_ATOMIC, 1 },
 	{ "two variables that belong together", fixture_two_variables, DSP_HINT_ATOMIC,
 	  { "2stage.c:10 to 14" }, DSP_HINT_NONE, 1 },
+	{ "two variables, one of them counted", two_variables_one_counted, DSP_HINT_ATOMIC,
+	  { "Make 2stage.c:10 to 14 one atomic step" }, DSP_HINT_NONE, 1 },
 	{ "two variables, one edge", two_variables_one_edge, DSP_HINT_ATOMIC,
 	  { "2stage.c:10 to 14", "T0.2 reads `b' at 2stage.c:21" }, DSP_HINT_NONE, 1 },
 	{ "two variables, read inside", two_variables_inside, DSP_HINT_ATOMIC,
