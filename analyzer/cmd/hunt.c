@@ -130,13 +130,17 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 		puts("no run was made");
 		return;
 	}
-	printf("%llu runs in %.1f s, %llu failed", (unsigned long long)r->runs, r->seconds,
-	       (unsigned long long)r->failures);
+	printf("%llu run%s in %.1f s, %llu failed", (unsigned long long)r->runs, r->runs == 1 ? "" : "s",
+	       r->seconds, (unsigned long long)r->failures);
 	if (r->timeouts)
 		printf(", %llu ended by the time limit", (unsigned long long)r->timeouts);
 	printf("; %u shared of %u sites learned\n", r->shared, r->sites);
-	for (uint32_t i = 0; i < r->nkinds; i++)
-		printf("  %6llu x  %s\n", (unsigned long long)r->kinds[i].count, r->kinds[i].text);
+	for (uint32_t i = 0; i < r->nkinds; i++) {
+		char *safe = term_text_of(r->kinds[i].text, strlen(r->kinds[i].text));
+
+		printf("  %6llu x  %s\n", (unsigned long long)r->kinds[i].count, safe);
+		free(safe);
+	}
 	if (!r->trace) {
 		printf("no failure%s\n", r->interrupted ? " (interrupted)" : "");
 		print_exits(o, r);
@@ -153,8 +157,9 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 	print_site(r, argv[0]);
 	printf("trace: %s\nagain: ", r->trace);
 	print_rerun(stdout, o, r, argv);
-	printf("  (likely, not certain: delays are no order. It tries up to %d times; csched replay --native\n"
-	       "  enforces the order itself)\n", AGAIN_RUNS);
+	if (!r->always)
+		printf("  (likely, not certain: delays are no order. It tries up to %d times; csched replay "
+		       "--native\n  enforces the order itself)\n", AGAIN_RUNS);
 }
 
 static void print_json(const struct hunt_result *r)

@@ -249,8 +249,12 @@ static void print_text(const struct answer *a)
 	print_behind(a);
 	print_meetings(a);
 	print_edges(a);
-	if (r->other)
-		printf("another failure was seen: %s\n", r->other);
+	if (r->other) {
+		char *safe = term_text_of(r->other, strlen(r->other));
+
+		printf("another failure was seen: %s\n", safe);
+		free(safe);
+	}
 	print_verdict(a);
 }
 
