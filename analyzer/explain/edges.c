@@ -277,19 +277,26 @@ static void ask(void *question, uint64_t symbol)
 	q->yes |= q->needed[symbol];
 }
 
+/* Those of the cause, and in a deadlock everybody who has to come to where it waits for ever. */
+static bool matters(const struct sym_trace *t, const struct sched_answer *a, uint32_t thread)
+{
+	bool yes = thread == t->failure.thread;
+
+	for (size_t i = 0; i < a->ncause; i++)
+		yes |= a->cause[i].before.thread == thread || a->cause[i].after.thread == thread;
+	for (size_t i = 0; i < t->failure.nblocked; i++)
+		yes |= t->failure.blocked[i].thread == thread;
+	return yes;
+}
+
 /* Everything the threads that matter branched on: they must come the same way. */
 static void note_paths(struct edges_work *w, const struct sched_answer *a, bool *needed)
 {
 	const struct sym_trace *t = w->t;
 
-	for (uint32_t i = 0; i < t->nthreads; i++) {
-		bool matters = i == t->failure.thread;
-
-		for (size_t k = 0; k < a->ncause; k++)
-			matters |= a->cause[k].before.thread == i || a->cause[k].after.thread == i;
-		for (size_t k = 0; matters && k < t->threads[i].nconds; k++)
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		for (size_t k = 0; k < t->threads[i].nconds && matters(t, a, i); k++)
 			expr_symbols(t->pool, t->threads[i].conds[k].cond, note_symbol, needed);
-	}
 }
 
 static bool reads_needed(const struct sym_trace *t, const struct sym_event *e, const bool *needed)
