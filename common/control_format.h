@@ -130,7 +130,7 @@ enum ctl_how {
  *
  *   yield
  *
- * In that rest, who wakes others lets them go first.
+ * In that rest, who makes or wakes others lets them go first.
  *
  * Lines that start with # are remarks; the shim skips them. Some are for the analyzer,
  * which finds the edges again with them in a program that was built anew:

@@ -74,24 +74,28 @@ static err_t explain_now(const char *trace, struct explanation **out)
 	return bad;
 }
 
+/* Later ways may exist where an earlier one does not; why there is none, the first one tells. */
 static err_t make_schedules(const struct native_request *r, struct explanation *e, struct files *out)
 {
-	err_t bad = NULL;
+	err_t first = NULL;
 
 	out->temporary = true;
-	for (unsigned way = 0; !bad && way < ways_of(r); way++) {
-		bad = make_schedule(e, r->alternate, way, out);
-		/* Later ways may exist all the same. */
-		if (bad && bad->code == ERR_NOANSWER && way + 1 < ways_of(r)) {
+	for (unsigned way = 0; way < ways_of(r); way++) {
+		err_t bad = make_schedule(e, r->alternate, way, out);
+		bool fatal = bad && bad->code != ERR_NOANSWER;
+
+		if (first || !bad)
 			err_free(bad);
-			bad = NULL;
-		}
+		else
+			first = bad;
+		if (fatal)
+			break;
 	}
 	if (out->v.n) {
-		err_free(bad);
-		bad = NULL;
+		err_free(first);
+		first = NULL;
 	}
-	return bad;
+	return first;
 }
 
 static void free_files(struct files *f)
@@ -202,8 +206,8 @@ static void print_meetings(const struct answer *a)
 static void print_way(const struct answer *a)
 {
 	if (a->schedule.retreats && !a->schedule.edges.n)
-		printf("  (way %u of %u: nothing is kept of the failing order, from the start one thread at a time)\n",
-		       a->way, a->ways);
+		printf("  (way %u of %u: nothing is kept of the failing order, from the start one thread at a time%s)\n",
+		       a->way, a->ways, a->schedule.yields ? "; who makes or wakes another one lets it go first" : "");
 	else if (a->schedule.retreats)
 		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
 		       "time)\n", a->way, a->ways);

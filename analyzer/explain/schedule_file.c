@@ -12,7 +12,7 @@
 #define MAX_HOLDS 64
 #define MAX_EDGES 700 /* of the order in the window */
 #define FORMS 3 /* of each alternate, see part_of() */
-#define RETREATS 4 /* see retreat_of(), and add_starts() */
+#define RETREATS 5 /* see retreat_of(), write_serial() and write_yielding() */
 
 static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
 {
@@ -293,8 +293,10 @@ static err_t finish(const struct explanation *e, struct schedule *s, FILE *f)
 	if (s->edges.n || s->turns.n)
 		schedule_write(s, f);
 	else
-		bad = err_new(ERR_NOANSWER, "no edge of the root cause has a place in the program where "
-					    "a thread could wait");
+		bad = err_new(ERR_NOANSWER, e->answer->deterministic ?
+			      "the failure does not depend on the order of events on the ways that the threads took: there "
+			      "is no order to enforce" :
+			      "no edge of the root cause has a place in the program where a thread could wait");
 	schedule_free(s);
 	return bad;
 }
@@ -435,7 +437,7 @@ static struct part retreat_of(const struct explanation *e, unsigned retreat)
 {
 	size_t first = first_shown(e);
 
-	return (struct part){ &e->answer->failing, retreat + 2 < RETREATS ? first >> retreat : 0,
+	return (struct part){ &e->answer->failing, retreat + 3 < RETREATS ? first >> retreat : 0,
 			      { 0, SYM_NONE }, { 0, SYM_NONE } };
 }
 
@@ -455,13 +457,30 @@ static err_t write_serial(struct explanation *e, struct schedule *s, FILE *f)
 	return began ? finish(e, s, f) : no_such_way(s);
 }
 
+/*
+ * In all of these a thread goes on as far as it gets, and who is the first to go on, main above all, may come to the
+ * failure just by being early. So, last of all: who makes or wakes another one lets it go first.
+ */
+static err_t write_yielding(struct explanation *e, struct schedule *s, FILE *f)
+{
+	const struct sym_trace *t = e->extracted->trace;
+	const struct part all = { &e->answer->failing, 0, { 0, SYM_NONE }, { 0, SYM_NONE } };
+
+	if (t->nthreads)
+		add_turn(e, s, next_of(e, &all, 0), false);
+	s->yields = true;
+	return s->turns.n ? finish(e, s, f) : no_such_way(s);
+}
+
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 {
 	const struct sched_answer *a = e->answer;
 	struct schedule s = { 0 };
 	struct part p;
 
-	if (!a || !a->found || a->deterministic || way >= EXPLAIN_MAX_WAYS)
+	if (a && a->deterministic)
+		return finish(e, &s, f);
+	if (!a || !a->found || way >= EXPLAIN_MAX_WAYS)
 		return err_new(ERR_NOANSWER, "there is no alternate schedule to write");
 	if (way + RETREATS < EXPLAIN_MAX_WAYS) {
 		if (way / FORMS >= a->nalternates)
@@ -471,6 +490,8 @@ err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f)
 	} else {
 		s.retreats = true;
 		if (way + 1 == EXPLAIN_MAX_WAYS)
+			return write_yielding(e, &s, f);
+		if (way + 2 == EXPLAIN_MAX_WAYS)
 			return write_serial(e, &s, f);
 		p = retreat_of(e, way + RETREATS - EXPLAIN_MAX_WAYS);
 	}

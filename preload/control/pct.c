@@ -55,7 +55,7 @@ static unsigned nchanges, forced;
 static uint64_t slice_us = SLICE_US, hold_us = HOLD_US;
 static uint32_t waiting;
 static bool free_run;
-static bool yields; /* in the serial rest: who wakes others lets them go first */
+static bool yields; /* in the serial rest: who makes or wakes others lets them go first */
 static bool serial; /* nobody is preempted: the rest of an enforced run, see ctl_serial_join() */
 
 static void take(void)
@@ -266,7 +266,7 @@ static void await(const uint64_t *counter, uint64_t value, uint64_t us)
 static void await_others(struct slot *s, long nr, long result)
 {
 	if (s->births && result > 0)
-		await(&births, s->births + 1, BIRTH_US);
+		await(&births, s->births + 1, yields ? YIELD_US : BIRTH_US);
 	s->births = 0;
 	if (nr == SYS_futex && result > 0 && s->state == RUNNABLE)
 		await(&returns, returns + 1, WAKE_US);
@@ -292,7 +292,8 @@ static void leave(struct tr_ctx *c, long nr, long result)
 
 	if (!s || s->state == GONE)
 		return;
-	bool waker = yields && s->wakes && s->state == RUNNABLE && may_run(me) && woke_others(s);
+	bool makes = s->births && result > 0;
+	bool waker = yields && s->state == RUNNABLE && may_run(me) && (makes || (s->wakes && woke_others(s)));
 	await_others(s, nr, result);
 	take();
 	if (s->state == BLOCKED)
@@ -370,6 +371,7 @@ void ctl_serial_join(struct tr_ctx *c, unsigned rank)
 	s->priority = -(int64_t)rank;
 	s->state = RUNNABLE;
 	choose();
+	births++;
 	release();
 	wait_turn(me);
 }
