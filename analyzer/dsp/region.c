@@ -441,6 +441,38 @@ static void split_by_next(const struct dsp_map *m, const struct dsp_pair *p, can
 	}
 }
 
+/*
+ * Two variables of which one says whether the other may be used: b came there by what its thread had
+ * read, and a's thread changed that in between, too. Where the one created the other a join is
+ * what is missing.
+ */
+static void split_by_check(const struct dsp_map *m, const struct dsp_pair *p, candidates *c)
+{
+	const struct sym_trace *t = m->t;
+	struct sched_ref a = p->before, b = p->after, first = { b.thread, SYM_NONE };
+
+	if (!p->inverted || a.thread == b.thread || !same_var(dsp_event_at(t, a), dsp_event_at(t, b)) ||
+	    dsp_fork_towards(t, a.thread, b.thread) != SYM_NONE ||
+	    dsp_fork_towards(t, b.thread, a.thread) != SYM_NONE)
+		return;
+	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
+		struct sched_ref r = { b.thread, i };
+		const struct sym_event *e = dsp_event_at(t, r);
+
+		/* The first check counts, but not that of the round before. */
+		if (e->pc && e->pc == dsp_event_at(t, b)->pc)
+			break;
+		if (!dsp_is_read(e) || e->target == dsp_event_at(t, b)->target || !is_between(m, r, a, b) ||
+		    !depends(t, e, dsp_event_at(t, b)) ||
+		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
+				     dsp_at(m, DSP_FAILING, b)))
+			continue;
+		first = r;
+	}
+	if (first.index != SYM_NONE)
+		add_as(m, c, first, a, b, DEPENDENT);
+}
+
 static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
 {
 	const struct expr *x = read_symbol(t, e);
@@ -559,6 +591,8 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 		split_by_look(m, pairs, &pairs->v[i], &c);
 		split_by_next(m, &pairs->v[i], &c);
 	}
+	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
+		split_by_check(m, &pairs->v[i], &c);
 	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
 		split_unfinished(m, &pairs->v[i], &c);
 	best = best_of(&c, c.n);

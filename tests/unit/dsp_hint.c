@@ -17,6 +17,34 @@ static void stripped(struct fixture *fx)
 		}
 }
 
+/* T0.1 looks whether the file is open, and writes; T0.2 closes it in between, and tidies up. */
+static void check_of_another(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/log", "/src/log.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t open = fixture_var(fx, "open", "int", 1), dirty = fixture_var(fx, "dirty", "int", 0);
+
+	fixture_children(fx);
+	uint32_t look = fixture_event(fx, 1, SYM_READ, open, "put", 10);
+	uint32_t set = fixture_event(fx, 1, SYM_WRITE, dirty, "put", 12);
+	uint32_t shut = fixture_event(fx, 2, SYM_WRITE, open, "close", 20);
+	uint32_t clear = fixture_event(fx, 2, SYM_WRITE, dirty, "close", 22);
+	uint32_t end = fixture_event(fx, 0, SYM_READ, dirty, "main", 60);
+
+	fixture_at(fx, 1, set)->value = expr_const(t->pool, 32, 1);
+	fixture_at(fx, 2, shut)->value = fixture_at(fx, 2, clear)->value = expr_const(t->pool, 32, 0);
+	fixture_cond(fx, 1, look, expr_unary(t->pool, EX_BNOT,
+					     expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, look),
+							 expr_const(t->pool, 32, 0))));
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 61);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `!dirty' failed",
+		      expr_unary(t->pool, EX_BNOT, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, end),
+							       expr_const(t->pool, 32, 0))));
+	fixture_order(fx, &fx->answer.failing, "00 1 22 1 00");
+	fixture_cause(fx, 2, clear, 1, set);
+	fixture_alternate(fx, "00 11 22 00");
+}
+
 /* The same accesses, the intruder under a lock the other does not take. */
 static void one_sided_lock(struct fixture *fx)
 {
@@ -374,6 +402,8 @@ static const struct expected table[] = {
 	{ "a lost update", fixture_lost_update, DSP_HINT_ATOMIC,
 	  { "bank.c:10 to 12", "T0.1 writes `total' at bank.c:12", "no lock is held" },
 	  DSP_HINT_NONE, 1 },
+	{ "a check of another variable", check_of_another, DSP_HINT_ATOMIC,
+	  { "Make log.c:10 to 12 one atomic step", "T0.2 writes `dirty' at log.c:22" }, DSP_HINT_NONE, 1 },
 	{ "a lost update without lines", stripped, DSP_HINT_ATOMIC,
 	  { "Make bank+0x1263 one atomic step: T0.1 writes" }, DSP_HINT_NONE, 1 },
 	{ "check then act, lock released in between", fixture_check_then_act, DSP_HINT_ATOMIC,
