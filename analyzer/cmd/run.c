@@ -55,9 +55,10 @@ static char *flag_help(const struct shim_flag *f)
 	return xasprintf("%s\n(default: %s)", f->help, f->dflt);
 }
 
-/* What --quiet and --json say to us, not to the shim. */
+/* What is said to us, not to the shim. */
 struct own_flags {
-	bool quiet, json;
+	bool quiet;
+	struct cmd_common common;
 };
 
 static int become(const char *shim, struct strbuf *options, const struct own_flags *own,
@@ -71,7 +72,7 @@ static int become(const char *shim, struct strbuf *options, const struct own_fla
 	launch_suit(command[0]);
 	if (!e && obstacle && !own->quiet)
 		fprintf(stderr, "csched run: not recorded: %s\n", obstacle);
-	if (!e && own->json)
+	if (!e && own->common.json)
 		e = run_and_report(command, obstacle, &status);
 	else if (!e)
 		status = launch_exec("csched run", command);
@@ -89,8 +90,10 @@ static int run(struct cmd_option *options, struct strbuf *text, struct own_flags
 		.more = "The trace is a directory PROGRAM.PID.csched; by default it is kept only\n"
 			"when the run failed. Without csched run:\n"
 			"  LD_PRELOAD=libcsched.so CSCHED_OPTIONS=key=value:key=value PROGRAM\n"
-			"PROGRAM not found: status 127; not executable: 126.\n",
-		.options = options, .min_args = 1, .max_args = CMD_ANY, .command_line = true,
+			"PROGRAM not found: status 127; not executable: 126.\n"
+			"With --json the last line on standard output says how the program ended,\n"
+			"and which traces it left.\n",
+		.options = options, .common = &own->common, .min_args = 1, .max_args = CMD_ANY, .command_line = true,
 	};
 	struct cmd_args args;
 	int status;
@@ -108,7 +111,7 @@ static int run(struct cmd_option *options, struct strbuf *text, struct own_flags
 
 int cmd_run(int argc, char **argv)
 {
-	struct cmd_option options[SHIM_NFLAGS + 3] = { { 0 } };
+	struct cmd_option options[SHIM_NFLAGS + 2] = { { 0 } };
 	struct setting settings[SHIM_NFLAGS];
 	char *names[SHIM_NFLAGS], *helps[SHIM_NFLAGS];
 	struct strbuf text = { 0 };
@@ -129,9 +132,6 @@ int cmd_run(int argc, char **argv)
 							    &settings[i].call,
 							    "the same as --dir" };
 	}
-	options[n] = (struct cmd_option){ "json", 0, NULL, CMD_FLAG, &own.json,
-					  "when the program has ended: how, and which traces\n"
-					  "it left, as the last line on standard output" };
 	int status = run(options, &text, &own, argc, argv);
 	for (size_t i = 0; i < SHIM_NFLAGS; i++) {
 		free(names[i]);
