@@ -30,50 +30,6 @@
 #endif
 
 struct rec_stream rec_process;
-static void block_signals(uint64_t *saved)
-{
-	uint64_t all = ~0ull;
-
-	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, saved, 8);
-}
-
-static void restore_signals(const uint64_t *saved)
-{
-	raw(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
-}
-
-/* Recursive: failing to write while holding it leads to a note, which wants it again. */
-static uint32_t lock_word; /* tid of the owner */
-static uint32_t lock_depth;
-
-void rec_lock(uint64_t *saved)
-{
-	uint32_t me = (uint32_t)raw(SYS_gettid);
-
-	block_signals(saved);
-	if (__atomic_load_n(&lock_word, __ATOMIC_RELAXED) == me) {
-		lock_depth++;
-		return;
-	}
-	for (uint32_t seen = 0; !__atomic_compare_exchange_n(&lock_word, &seen, me, false,
-							     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-	     seen = 0)
-		raw(SYS_sched_yield);
-	lock_depth = 1;
-}
-
-void rec_unlock(const uint64_t *saved)
-{
-	if (--lock_depth == 0)
-		__atomic_store_n(&lock_word, 0, __ATOMIC_RELEASE);
-	restore_signals(saved);
-}
-
-void rec_lock_reset(void)
-{
-	lock_word = 0;
-	lock_depth = 0;
-}
 
 static long new_chunk(struct rec_stream *s, size_t len, struct rec_chunk_map *map)
 {
@@ -353,7 +309,7 @@ void *rec_begin_slow(struct rec_stream *s, size_t size)
 	uint64_t saved;
 	uint8_t *at = NULL;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	/* A handler may have switched chunks before we blocked it. */
 	if (s->pos && s->pos + size <= s->end)
 		at = s->pos;
@@ -363,7 +319,7 @@ void *rec_begin_slow(struct rec_stream *s, size_t size)
 		s->pos = at + size;
 	else
 		s->open--;
-	restore_signals(&saved);
+	rec_signals_restore(&saved);
 	return at;
 }
 
@@ -391,7 +347,7 @@ bool rec_large_begin(struct rec_large *l, struct rec_stream *s, size_t size)
 	l->piece = raw_map(REC_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!l->piece)
 		return false;
-	block_signals(&l->saved);
+	rec_signals_block(&l->saved);
 	l->err = empty_live_chunk(s);
 	if (!l->err)
 		l->fd = file_open_to_grow(s, chunk_size(size));
@@ -475,7 +431,7 @@ void rec_large_end(struct rec_large *l)
 	size_t len = chunk_size(l->size);
 	uint64_t saved;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	rec_large_put(l, zeros, l->size - l->done - l->used);
 	piece_out(l);
 	if (!l->err)
@@ -487,21 +443,21 @@ void rec_large_end(struct rec_large *l)
 	if (l->err)
 		go_dead(s, l->err, false);
 	raw_free(l->piece, REC_PIECE);
-	restore_signals(&l->saved);
+	rec_signals_restore(&l->saved);
 }
 
 void rec_settle(struct rec_stream *s)
 {
 	uint64_t saved;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	for (int i = 0; i < REC_RETIRED && !s->open; i++) {
 		if (!s->retired[i].head)
 			continue;
 		seal(&s->retired[i], s->retired[i].used);
 		unmap(&s->retired[i]);
 	}
-	restore_signals(&saved);
+	rec_signals_restore(&saved);
 }
 
 bool rec_open(struct rec_stream *s, enum trc_stream kind, uint32_t thread)
@@ -558,7 +514,7 @@ void rec_close(struct rec_stream *s)
 {
 	uint64_t saved;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	s->open = 0;
 	rec_settle(s);
 	if (s->map.head && s->map.lent) {
@@ -568,7 +524,7 @@ void rec_close(struct rec_stream *s)
 			go_dead(s, err, false);
 	}
 	close_chunk(s, s->map.head && !s->map.lent ? (uint32_t)(s->pos - (uint8_t *)(s->map.head + 1)) : 0);
-	restore_signals(&saved);
+	rec_signals_restore(&saved);
 }
 
 void rec_forget(struct rec_stream *s)
@@ -600,13 +556,13 @@ bool rec_path_next_chunk(struct rec_stream *s, size_t used, uint8_t **begin, uin
 {
 	uint64_t saved;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	if (s->map.head)
 		s->pos = (uint8_t *)(s->map.head + 1) + used;
 	bool good = next_chunk(s, 0, false);
 
 	path_range(s, begin, end);
-	restore_signals(&saved);
+	rec_signals_restore(&saved);
 	return good;
 }
 
@@ -614,7 +570,7 @@ void rec_path_close(struct rec_stream *s, size_t used)
 {
 	uint64_t saved;
 
-	block_signals(&saved);
+	rec_signals_block(&saved);
 	close_chunk(s, (uint32_t)used);
-	restore_signals(&saved);
+	rec_signals_restore(&saved);
 }

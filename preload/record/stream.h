@@ -181,10 +181,13 @@ void rec_path_close(struct rec_stream *s, size_t used);
 
 /*
  * The lock of the shared streams and of the thread table. All signals are
- * blocked while it is held; `saved` keeps the mask. Not recursive.
+ * blocked while it is held; `saved` keeps the mask. Recursive: see lock.c.
  */
 void rec_lock(uint64_t *saved);
 void rec_unlock(const uint64_t *saved);
+/* Every signal held off, without the lock. */
+void rec_signals_block(uint64_t *saved);
+void rec_signals_restore(const uint64_t *saved);
 
 extern struct rec_stream rec_process; /* the process stream */
 
