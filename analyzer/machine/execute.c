@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define LONGEST 200000000ull   /* instructions of one execution */
+#define LONGEST 200000000ull   /* instructions of one execution, beyond twice those that were recorded there */
 #define FREE_TURN 20000u
 #define PATIENCE 2000000ull   /* instructions until it is asked who spins */
 #define NUDGE 3000u            /* instructions a thread may take to release something */
@@ -266,7 +266,7 @@ static void run_points(struct mach_run *r, struct execution *x)
 		} else if (++idle > 4 || !exec_let_others(r, x, p->thread)) {
 			return; /* blocked: decided by the caller */
 		}
-		if (r->time - x->began > LONGEST)
+		if (r->time - x->began > x->longest)
 			return;
 	}
 }
@@ -355,7 +355,7 @@ static bool somebody_times_out(struct mach_run *r, struct execution *x)
 
 static void run_on(struct mach_run *r, struct execution *x)
 {
-	while (!x->done && r->time - x->began < LONGEST) {
+	while (!x->done && r->time - x->began < x->longest) {
 		bool any = false, moved = false;
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
@@ -468,6 +468,7 @@ static void execute(struct mach_run *r, struct execution *x)
 	r->free = true;
 	settle_calls(r, x);
 	x->began = r->time;
+	x->longest = LONGEST + (r->length > r->time ? 2 * (r->length - r->time) : 0);
 	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
 	run_points(r, x);

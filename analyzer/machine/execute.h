@@ -75,7 +75,7 @@ struct execution {
 	uint64_t fail_from;  /* where the failing thread stood at its last point, here ... */
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
 	struct exec_passage passage;
-	uint64_t began;
+	uint64_t began, longest; /* ... and how long it may take */
 	bool onward;         /* from where the record ends: nothing is asked, see onward.c */
 	bool done;
 };
