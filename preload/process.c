@@ -130,7 +130,7 @@ static void fail_exit(int status)
 		regs[TRC_RIP] = t->last_site;
 	text_str(&text, "exit status ");
 	text_num(&text, f.status);
-	text_str(&text, ", which fail_exit names a failure");
+	text_str(&text, ", which counts as a failure (fail_exit)");
 	shim_failure(TRC_FAIL_EXIT, t, &f, regs, text.s, NULL, 0);
 }
 

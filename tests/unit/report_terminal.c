@@ -193,9 +193,11 @@ static void admits(void)
 	s.fx.answer.nalternates = 0;
 	err_free(dsp_build(s.fx.trace, &s.fx.answer, &s.dsp));
 	report_init(&s.r, s.fx.trace, &s.fx.answer, s.dsp);
+	s.r.trace_path = "bank.7.csched";
 	t = text(&s.r, 80, false, false);
 	CHECK(has(t, "does not depend on the order") && !strstr(t, "It fails because") &&
 	      !strstr(t, "A fix that fits"), "a deterministic failure is not dressed up");
+	CHECK(!strstr(t, "--native"), "and there is no order to enforce");
 	free(t);
 	done(&s);
 }
