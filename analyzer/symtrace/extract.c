@@ -27,16 +27,22 @@ void ext_onward(struct ext *x)
 bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access *part)
 {
 	bool program = !(a->flags & MACH_KERNEL) && level_is_program(x->level, a->thread, a->pc);
+	const struct mach_access *touched = a;
 
-	*part = *a;
-	if (program && level_scan(x->level, a->thread))
-		*part = text_part(x->level, x->run, a);
 	if (x->until && a->time > x->until)
 		return false;
-	if (program)
+	if (program) {
 		ext_thread(x, a->thread)->program_insn = a->insn;
-	if (!part->size || !share_touches(x->share, part->address, part->size))
+		if (level_scan(x->level, a->thread)) {
+			*part = text_part(x->level, x->run, a);
+			touched = part;
+		}
+	}
+	/* Nearly all accesses end here: nothing is copied for them. */
+	if (!touched->size || !share_touches(x->share, touched->address, touched->size))
 		return false;
+	if (touched == a)
+		*part = *a;
 	/* The library call in which the failing thread died acts for the program. */
 	if (x->failing_in_runtime && a->thread == x->failing && a->insn > x->failing_since)
 		program = true;
