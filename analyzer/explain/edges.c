@@ -294,9 +294,12 @@ static void note_paths(struct edges_work *w, const struct sched_answer *a, bool 
 {
 	const struct sym_trace *t = w->t;
 
-	for (uint32_t i = 0; i < t->nthreads; i++)
-		for (size_t k = 0; k < t->threads[i].nconds && matters(t, a, i); k++)
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		if (!matters(t, a, i))
+			continue;
+		for (size_t k = 0; k < t->threads[i].nconds; k++)
 			expr_symbols(t->pool, t->threads[i].conds[k].cond, note_symbol, needed);
+	}
 }
 
 static bool reads_needed(const struct sym_trace *t, const struct sym_event *e, const bool *needed)
