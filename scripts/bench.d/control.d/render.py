@@ -74,7 +74,7 @@ def everything(results, machine, m):
                       "a ratio to native.",
                       table(["program", "failing", "other way", "alternate", "other way", "cost"], lines)]
         bad = misses(rows, m.ENFORCE)
-        parts += ["### Misses the aim", "\n".join("- " + b for b in bad) or "Nothing measured here."]
+        parts += ["### Misses the aim", "\n".join("- " + b for b in bad) or "None of what was measured here."]
     return "\n\n".join(parts)
 
 
