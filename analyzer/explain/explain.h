@@ -32,6 +32,7 @@ struct explanation {
 	struct mach_result followed;
 	enum sched_model model;       /* what the answer was found under */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
+	double effort;                /* allowed behind the following */
 	double effort_end;            /* the same in effort, see explain_effort(); 0: none */
 	double computed_end;          /* and on CLOCK_PROCESS_CPUTIME_ID, should effort be far from time */
 	double solved;                /* effort of the schedule side so far */

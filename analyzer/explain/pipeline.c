@@ -10,9 +10,16 @@
 #define FIRST_WINDOW_TSO 60
 #define TAIL_TSO 20
 #define LAST_WINDOW 200000
+/* Where a stretch holds so few events that this many times as many were asked for, the next one is so
+ * many times longer, and then the whole run, if all this many executions of it leave half of the effort. */
+#define THIN 16
+#define EXECUTIONS 4
 /* Effort behind the following, unless a time was given: what is not found by then takes a patience
- * that must be asked for. And seconds of computing, should that take much longer than it ought to. */
+ * that must be asked for. Who had a long run followed has some more: so many times as much as executing
+ * it takes. And seconds of computing, should that take much longer than it ought to. */
 #define EFFORT 60
+#define EFFORT_AGAIN 8
+#define MOST_EFFORT 240
 #define COMPUTING 300
 /* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
 #define INSNS 60e6
@@ -91,6 +98,14 @@ static err_t open_all(struct explanation *e, const char *path, const struct expl
 	return mach_open(e->t, e->images, &m, &e->run);
 }
 
+static double allowed_effort(const struct explanation *e, const struct explain_options *o)
+{
+	double again = EFFORT_AGAIN * (double)mach_length(e->run) / INSNS;
+
+	return o->effort >= MOST_EFFORT ? o->effort : o->effort + again < MOST_EFFORT ? o->effort + again :
+											  MOST_EFFORT;
+}
+
 err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out)
 {
 	struct explanation *e = xcalloc(1, sizeof *e);
@@ -108,7 +123,8 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 	}
 	phase_done(e, "machine", since);
 	if (o->timeout <= 0 && o->effort > 0) {
-		e->effort_end = explain_effort(e) + o->effort;
+		e->effort = allowed_effort(e, o);
+		e->effort_end = explain_effort(e) + e->effort;
 		e->computed_end = computed() + COMPUTING;
 	}
 	*out = e;
@@ -219,6 +235,16 @@ static bool answered(const struct explanation *e)
 	return a->found && (a->nalternates > 0 || (a->deterministic && e->extracted->from == 0));
 }
 
+/* Each window is executed several times over: where events lie thin only a much larger one helps. */
+static uint64_t larger_window(const struct explanation *e, uint64_t window, const struct ext_result *smaller)
+{
+	if (smaller->total >= window / THIN)
+		return window * 4;
+	if (window < LAST_WINDOW / THIN || EXECUTIONS * (double)mach_length(e->run) / INSNS > e->effort / 2)
+		return window * THIN;
+	return UINT64_MAX;
+}
+
 /* What the smaller one told stays when there is no time for the larger. */
 static err_t take_larger(struct explanation *e, struct explain_options *o, bool *ended)
 {
@@ -226,7 +252,7 @@ static err_t take_larger(struct explanation *e, struct explain_options *o, bool 
 
 	*ended = false;
 	e->extracted = NULL;
-	o->window *= 4;
+	o->window = larger_window(e, o->window, smaller);
 	err_t bad = explain_extract(e, o);
 	if (!bad || !explain_out_of_time(e)) {
 		ext_result_free(smaller);
@@ -237,6 +263,13 @@ static err_t take_larger(struct explanation *e, struct explain_options *o, bool 
 	e->answer->timed_out = true;
 	err_free(bad);
 	return NULL;
+}
+
+/* There is nothing before it, or more than the schedule side can show anyone. */
+static bool is_largest(const struct explanation *e, const struct explain_options *o)
+{
+	return e->extracted->from == 0 ||
+	       (o->window >= LAST_WINDOW && e->extracted->total >= LAST_WINDOW);
 }
 
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
@@ -250,9 +283,8 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 		TRY(explain_extract(e, o));
 	for (;;) {
 		TRY(explain_solve_window(e, o, false));
-		bool whole = e->extracted->from == 0;
-		if (answered(e) || e->answer->timed_out || whole || chosen ||
-		    o->window >= LAST_WINDOW || explain_out_of_time(e))
+		if (answered(e) || e->answer->timed_out || chosen || is_largest(e, o) ||
+		    explain_out_of_time(e))
 			return NULL;
 		bool ended;
 		TRY(take_larger(e, o, &ended));
@@ -331,9 +363,9 @@ static void note_gaps(struct explanation *e)
 		char *why = computed_long(e) ?
 			xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
 				  "shown is what was known by then; --timeout=SECONDS gives it more", COMPUTING) :
-			xasprintf("stopped after an effort of about %d seconds of computing, counted in steps: "
+			xasprintf("stopped after an effort of about %.0f seconds of computing, counted in steps: "
 				  "what is shown is what was known by then; --timeout=SECONDS gives it more",
-				  EFFORT);
+				  e->effort);
 
 		explain_gap(e, "schedule", why);
 		free(why);

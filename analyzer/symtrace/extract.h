@@ -10,7 +10,7 @@
  *   1. concrete: who touches which bytes
  *   2. concrete: when events on shared locations happen; choice of the window (the
  *      last `window` events, or all)
- *   3. concrete: the extents of the window's accesses
+ *   3. concrete: the extents of the window's accesses (only where the survey does not have them)
  *   4. symbolic: events with expressions, path conditions, stacks and names
  *
  * The first two are kept in `survey` and not done again for another window.

@@ -31,12 +31,18 @@ struct part {
 	uint64_t key;
 	uint8_t shared;
 	uint8_t together, alone; /* touched by accesses with, without any shared byte */
+	bool suspect;            /* only handed on, in an earlier watch */
+	uint32_t place;          /* see extract_handed.h */
 };
 
 struct stack {
 	uint64_t lo, hi; /* 0, 0: not known yet, or dead */
 	bool alive;
 };
+
+/* Accesses to one place that threads hand each other, and to all of which each has no more than that. */
+#define BUSY 32
+#define FEW 1000
 
 /* Descriptors of threads are no larger. */
 #define MAX_DESCRIPTOR 4096u
@@ -56,6 +62,7 @@ struct share {
 	VEC(struct split) splits;
 	struct part *shared; /* few, and asked for at every access */
 	size_t nshared;
+	struct handed *handed;
 	VEC(struct stack) stacks; /* by thread */
 	VEC(struct cancel) cancels;
 	uint32_t alive;
@@ -70,6 +77,7 @@ struct share *share_new(struct img_set *images)
 	struct share *s = xcalloc(1, sizeof *s);
 
 	s->level = level_new(images);
+	s->handed = handed_new();
 	s->size = 1 << 14;
 	s->table = xcalloc(s->size, sizeof *s->table);
 	return s;
@@ -80,6 +88,7 @@ void share_free(struct share *s)
 	if (!s)
 		return;
 	level_free(s->level);
+	handed_free(s->handed);
 	vec_free(&s->stacks);
 	vec_free(&s->cancels);
 	vec_free(&s->splits);
@@ -470,6 +479,89 @@ bool share_touches(struct share *s, uint64_t address, unsigned size)
 		return false;
 	bool first = touches(s, address, size);
 	return (address + size > next && touches(s, next, (unsigned)(address + size - next))) || first;
+}
+
+struct handed *share_handed(struct share *s)
+{
+	return s->handed;
+}
+
+static bool hand(struct share *s, const struct mach_access *a, uint64_t address, unsigned size)
+{
+	struct part *p = part_of(s, (address >> 3) + 1);
+	uint8_t bytes = bytes_of(address, size) & p->shared;
+
+	if (!bytes)
+		return false;
+	p->place = handed_touch(s->handed, p->place, a->thread, bytes, a->flags & MACH_WRITE);
+	return !p->suspect || handed_unordered(s->handed, p->place);
+}
+
+bool share_event(struct share *s, const struct mach_access *a)
+{
+	uint64_t next = (a->address | 7) + 1, end = a->address + a->size;
+
+	if (!s->shared)
+		return false;
+	bool first = hand(s, a, a->address, a->size);
+	return (end > next && hand(s, a, next, (unsigned)(end - next))) || first;
+}
+
+static bool tells_of_cancelling(const struct share *s, const struct part *p)
+{
+	for (size_t i = 0; i < s->cancels.n; i++)
+		if ((s->cancels.v[i].word >> 3) + 1 == p->key)
+			return true;
+	return false;
+}
+
+static bool only_handed(const struct share *s, const struct part *p)
+{
+	return p->shared && !handed_unordered(s->handed, p->place) && !tells_of_cancelling(s, p);
+}
+
+/* Where an argument or a result came from is worth showing, as long as that buries nothing. */
+static bool worth_dropping(const struct share *s, const struct part *p, bool few)
+{
+	return only_handed(s, p) && (p->suspect || !few || handed_count(s->handed, p->place) > BUSY);
+}
+
+static bool are_few(const struct share *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->nshared; i++)
+		if (only_handed(s, &s->shared[i]) && handed_count(s->handed, s->shared[i].place) <= BUSY)
+			n += handed_count(s->handed, s->shared[i].place);
+	return n <= FEW;
+}
+
+enum share_handed share_drop_handed(struct share *s)
+{
+	bool few = are_few(s), any = false, mistaken = false;
+
+	for (size_t i = 0; i < s->nshared; i++) {
+		struct part *p = &s->shared[i];
+
+		if (worth_dropping(s, p, few)) {
+			p->shared = p->together = 0;
+			any = true;
+		} else if (p->shared) {
+			mistaken |= p->suspect;
+			p->suspect = false;
+		}
+	}
+	return mistaken ? SHARE_MISTAKEN : any ? SHARE_SOME_HANDED : SHARE_NONE_HANDED;
+}
+
+void share_suspect(struct share *s, const struct share *earlier)
+{
+	for (size_t i = 0; earlier && earlier->shared && i < s->nshared; i++) {
+		struct part *p = &s->shared[i];
+		const struct part *was = p->key ? part_of(earlier, p->key) : NULL;
+
+		p->suspect = was && was->key && !was->shared;
+	}
 }
 
 void share_settle(struct share *s)

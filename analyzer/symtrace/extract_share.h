@@ -12,6 +12,7 @@
 #define CSCHED_SYMTRACE_EXTRACT_SHARE_H
 
 #include "analyzer/machine/machine.h"
+#include "analyzer/symtrace/extract_handed.h"
 #include "analyzer/symtrace/extract_level.h"
 #include "analyzer/symtrace/symtrace.h"
 
@@ -27,6 +28,19 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 
 /* Is any of these bytes? At most 8 of them. Remembers which bytes were asked for together. */
 bool share_touches(struct share *s, uint64_t address, unsigned size);
+
+/*
+ * Of all this, what threads only hand each other (extract_handed.h) is no matter of order. Found out
+ * by telling every event, in order, and at which of them threads are made and joined; where there is
+ * much of it, it is not shared from then on. What an earlier watch of the same run's end found so is suspected from
+ * the beginning: false, it need not be counted. That may have been a mistake: then all are told once more.
+ */
+void share_suspect(struct share *s, const struct share *earlier);
+bool share_event(struct share *s, const struct mach_access *a);
+struct handed *share_handed(struct share *s);
+enum share_handed { SHARE_NONE_HANDED, SHARE_SOME_HANDED, SHARE_MISTAKEN };
+enum share_handed share_drop_handed(struct share *s);
+
 /*
  * All accesses were asked for: bytes that are never touched but together with shared ones are
  * parts of the same variable, although another thread looks only at a part of it, and count

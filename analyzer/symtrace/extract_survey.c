@@ -22,6 +22,7 @@ static void clear(struct ext_survey *s)
 	share_free(s->share);
 	free(s->times);
 	free(s->threads);
+	free(s->places);
 	*s = (struct ext_survey){ 0 };
 }
 
@@ -32,6 +33,18 @@ void ext_survey_free(struct ext_survey *s)
 	free(s);
 }
 
+static void note_event(struct ext *x, uint64_t time, uint32_t thread, uint64_t place)
+{
+	struct ext_survey *s = x->o->survey;
+	size_t i = s->n++ % EXT_MAX_EVENTS;
+
+	s->times[i] = time;
+	s->threads[i] = thread;
+	s->places[i] = place;
+	if (thread == x->failing)
+		s->failing = s->n;
+}
+
 static expr_id count_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct ext *x = arg;
@@ -40,13 +53,16 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 
 	(void)value;
 	s->accesses++;
-	if (!ext_matters(x, a, &part))
+	if (!ext_matters(x, a, &part)) {
+		/* Which of the library calls it died in is not known yet: they may all count. */
+		if (x->failing_in_runtime && a->thread == x->failing)
+			share_event(x->share, a);
+		return EXPR_NONE;
+	}
+	if (!share_event(x->share, &part))
 		return EXPR_NONE;
 	if (!x->onward) {
-		s->threads[s->n % EXT_MAX_EVENTS] = a->thread;
-		s->times[s->n++ % EXT_MAX_EVENTS] = a->time;
-		if (a->thread == x->failing)
-			s->failing = s->n;
+		note_event(x, a->time, a->thread, part.address << 4 | part.size);
 	} else if (++s->computed == ONWARD_EVENTS) {
 		s->until = x->until = a->time;
 	}
@@ -63,28 +79,78 @@ static void on_onward(void *arg)
 	ext_onward(arg);
 }
 
+static void on_start(void *arg, uint32_t thread, uint32_t parent)
+{
+	const struct ext *x = arg;
+
+	handed_created(share_handed(x->share), parent, thread);
+}
+
+static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
+{
+	const struct ext *x = arg;
+	enum trc_op op = TRC_SYNC_OP(rec->rec.flags);
+
+	if ((op == TRC_OP_JOIN || op == TRC_OP_TRYJOIN || op == TRC_OP_TIMEDJOIN) &&
+	    TRC_SYNC_AT(rec->rec.flags) == TRC_AT_DONE && !rec->result && rec->thread < x->threads.n)
+		handed_joined(share_handed(x->share), thread, rec->thread);
+}
+
 static err_t count_events(struct ext *x)
 {
 	struct ext_survey *s = x->o->survey;
 	struct mach_hooks hooks = { .arg = x, .begin = ext_prelude_level, .access = count_access,
-				    .stop = on_stop, .onward_insns = ext_onward_insns(x),
-				    .onward = on_onward };
+				    .sync = on_sync, .thread_start = on_start, .stop = on_stop,
+				    .onward_insns = ext_onward_insns(x), .onward = on_onward };
 
-	x->phase = "looking for shared events";
-	s->times = xcalloc(EXT_MAX_EVENTS, sizeof *s->times);
-	s->threads = xcalloc(EXT_MAX_EVENTS, sizeof *s->threads);
+	s->n = s->failing = s->computed = s->until = x->until = 0;
 	err_t e = mach_again(x->run, s->base, &hooks, NULL);
 	if (x->failing != SYM_NONE)
 		s->failing_since = ext_thread(x, x->failing)->program_insn;
 	x->onward = x->steps = 0;
-	share_settle(s->share);
 	return e;
+}
+
+static void keep_shared_events(struct ext *x)
+{
+	struct ext_survey *s = x->o->survey;
+	uint64_t n = s->n;
+
+	s->n = s->failing = 0;
+	for (uint64_t i = 0; i < n; i++)
+		if (share_touches(s->share, s->places[i] >> 4, s->places[i] & 15))
+			note_event(x, s->times[i], s->threads[i], s->places[i]);
+}
+
+/* What threads only hand each other looks like events until they all have been seen. */
+static err_t find_events(struct ext *x)
+{
+	struct ext_survey *s = x->o->survey;
+
+	x->phase = "looking for shared events";
+	s->times = xcalloc(EXT_MAX_EVENTS, sizeof *s->times);
+	s->threads = xcalloc(EXT_MAX_EVENTS, sizeof *s->threads);
+	s->places = xcalloc(EXT_MAX_EVENTS, sizeof *s->places);
+	TRY(count_events(x));
+	if (x->stopped)
+		return NULL;
+	enum share_handed handed = share_drop_handed(s->share);
+	if (handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed))) {
+		ext_reset_level(x);
+		TRY(count_events(x));
+	} else if (handed) {
+		keep_shared_events(x);
+	}
+	share_settle(s->share);
+	return NULL;
 }
 
 static err_t survey_from(struct ext *x, uint64_t base)
 {
 	struct ext_survey *s = x->o->survey;
+	struct share *earlier = s->share;
 
+	s->share = NULL;
 	clear(s);
 	s->base = x->base = base;
 	s->onward = x->o->onward;
@@ -93,8 +159,13 @@ static err_t survey_from(struct ext *x, uint64_t base)
 	x->failing_since = UINT64_MAX;
 	x->until = 0;
 	x->phase = "looking for shared memory";
-	TRY(share_watch(s->share, x->run, base, ext_onward_insns(x), on_stop, x));
-	TRY(count_events(x));
+	err_t bad = share_watch(s->share, x->run, base, ext_onward_insns(x), on_stop, x);
+	if (!bad)
+		share_suspect(s->share, earlier);
+	share_free(earlier);
+	if (bad)
+		return bad;
+	TRY(find_events(x));
 	ext_reset_level(x);
 	s->done = !x->stopped;
 	return x->stopped ? err_new(ERR_NOANSWER, "stopped while %s", x->phase) : NULL;
@@ -105,10 +176,11 @@ static uint64_t window_of(const struct ext_options *o)
 	return o->window && o->window < EXT_MAX_EVENTS ? o->window : EXT_MAX_EVENTS;
 }
 
-/* Where the stretch for this window begins. */
+/* Where the stretch for this window begins: one of more events than are ever kept is for where they lie thin. */
 static uint64_t base_for(const struct ext *x)
 {
-	uint64_t stretch = window_of(x->o) * STRETCH_PER_EVENT, alone = mach_alone(x->run);
+	uint64_t events = x->o->window ? x->o->window : EXT_MAX_EVENTS, alone = mach_alone(x->run);
+	uint64_t stretch = events < UINT64_MAX / STRETCH_PER_EVENT ? events * STRETCH_PER_EVENT : UINT64_MAX / 2;
 
 	if (x->o->whole || mach_length(x->run) <= SHORT_RUN)
 		return 0;
@@ -163,6 +235,15 @@ void ext_survey_window(struct ext *x)
 	x->to = UINT64_MAX;
 	if (cut && s->failing + x->o->tail < s->n && s->n - s->failing - x->o->tail < EXT_MAX_EVENTS)
 		x->to = s->times[(s->failing + x->o->tail) % EXT_MAX_EVENTS];
+}
+
+void ext_survey_extents(struct ext *x, void (*add)(struct ext *, uint64_t address, unsigned size))
+{
+	const struct ext_survey *s = x->o->survey;
+
+	for (size_t i = 0; i < s->n && i < EXT_MAX_EVENTS; i++)
+		if (s->times[i] >= x->from)
+			add(x, s->places[i] >> 4, s->places[i] & 15);
 }
 
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,

@@ -22,7 +22,8 @@ struct ext_survey {
 	uint64_t base;      /* the stretch begins here; 0: the whole run */
 	struct share *share;
 	uint64_t *times;    /* ring of the last EXT_MAX_EVENTS events ... */
-	uint32_t *threads;  /* ... and whose they are */
+	uint32_t *threads;  /* ... whose they are ... */
+	uint64_t *places;   /* ... and where: address << 4 | size */
 	uint64_t n;         /* events of the stretch */
 	uint64_t computed;  /* events behind the record */
 	uint64_t failing;   /* events up to the failing thread's last */
@@ -36,5 +37,7 @@ struct ext;
 err_t ext_survey(struct ext *x);
 /* The window's first moment and its last, by x->o. */
 void ext_survey_window(struct ext *x);
+/* The accesses of the window's events that were recorded. */
+void ext_survey_extents(struct ext *x, void (*add)(struct ext *, uint64_t address, unsigned size));
 
 #endif
