@@ -140,56 +140,6 @@ bool ext_stop(struct ext *x)
 	return x->stopped;
 }
 
-static bool on_stop(void *arg)
-{
-	return ext_stop(arg);
-}
-
-/* ---- the extents of the window's accesses ---- */
-
-/* A location lies in 8 aligned bytes, all of them shared: accesses are cut accordingly. */
-static void add_extent(struct ext *x, uint64_t address, unsigned size)
-{
-	for (unsigned from = 0, n; from < size; from += n) {
-		uint64_t at = address + from;
-		bool shared = share_is_shared(x->share, at);
-
-		for (n = 1; from + n < size && ((at + n) & 7) &&
-			    share_is_shared(x->share, at + n) == shared;)
-			n++;
-		if (shared)
-			ext_locations_add(x, at, n);
-	}
-}
-
-static expr_id extent_access(void *arg, const struct mach_access *a, expr_id value)
-{
-	struct ext *x = arg;
-	struct mach_access part;
-
-	(void)value;
-	if (ext_matters(x, a, &part) && a->time >= x->from)
-		add_extent(x, part.address, part.size);
-	return EXPR_NONE;
-}
-
-/* Locations need the extents of the window's accesses before its first event is built. */
-static err_t find_locations(struct ext *x)
-{
-	struct mach_hooks hooks = { .arg = x, .begin = ext_prelude_level, .access = extent_access,
-				    .stop = on_stop, .onward_insns = ext_onward_insns(x) };
-
-	x->phase = "cutting locations";
-	/* The survey has them, but for events that only its end made out to be some. */
-	if (x->failing_in_runtime || x->o->onward)
-		TRY(mach_again(x->run, x->base, &hooks, NULL));
-	else
-		ext_survey_extents(x, add_extent);
-	ext_locations_done(x);
-	ext_locations_drop_guards(x);
-	return NULL;
-}
-
 /* ---- the driver ---- */
 
 void ext_reset_level(struct ext *x)
@@ -231,8 +181,7 @@ static err_t extract(struct ext *x)
 	look_at_failure(x);
 	TRY(ext_survey(x));
 	ext_survey_window(x);
-	TRY(find_locations(x));
-	ext_reset_level(x);
+	ext_survey_locations(x);
 	TRY(ext_build(x));
 	if (x->stopped)
 		return err_new(ERR_NOANSWER, "stopped while %s", x->phase);

@@ -4,14 +4,13 @@
  *
  * Nobody marks shared variables. A location is shared when two threads touch
  * it, one of them writing, from the program's own code (extract_level.h says
- * what that is). Four executions of the committed order, of a long run only of a
+ * what that is). Three executions of the committed order, of a long run only of a
  * stretch before its end (extract_survey.h):
  *
  *   1. concrete: who touches which bytes
- *   2. concrete: when events on shared locations happen; choice of the window (the
- *      last `window` events, or all)
- *   3. concrete: the extents of the window's accesses (only where the survey does not have them)
- *   4. symbolic: events with expressions, path conditions, stacks and names
+ *   2. concrete: when events on shared locations happen, and what they access; choice of
+ *      the window (the last `window` events, or all). Without shared bytes there are none
+ *   3. symbolic: events with expressions, path conditions, stacks and names
  *
  * The first two are kept in `survey` and not done again for another window.
  *

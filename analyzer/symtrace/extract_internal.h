@@ -181,6 +181,7 @@ struct ext {
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
 	uint64_t failing_since;  /* ... that it entered after this instruction */
+	uint64_t last_call_since; /* while it is looked for: survey->last_call is what came after this one */
 	uint32_t failing;        /* recorded index, or SYM_NONE */
 	const char *phase;
 	bool stopped;

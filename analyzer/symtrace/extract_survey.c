@@ -20,9 +20,9 @@ struct ext_survey *ext_survey_new(void)
 static void clear(struct ext_survey *s)
 {
 	share_free(s->share);
-	free(s->times);
-	free(s->threads);
-	free(s->places);
+	free(s->events);
+	vec_free(&s->computed);
+	vec_free(&s->last_call);
 	*s = (struct ext_survey){ 0 };
 }
 
@@ -33,15 +33,25 @@ void ext_survey_free(struct ext_survey *s)
 	free(s);
 }
 
-static void note_event(struct ext *x, uint64_t time, uint32_t thread, uint64_t place)
+/* An access of the failing thread that makes no event, so far. */
+static void note_last_call(struct ext *x, const struct mach_access *a)
 {
 	struct ext_survey *s = x->o->survey;
-	size_t i = s->n++ % EXT_MAX_EVENTS;
+	uint64_t since = ext_thread(x, a->thread)->program_insn;
 
-	s->times[i] = time;
-	s->threads[i] = thread;
-	s->places[i] = place;
-	if (thread == x->failing)
+	if (x->last_call_since != since)
+		s->last_call.n = 0;
+	x->last_call_since = since;
+	if (a->insn > since && share_touches(s->share, a->address, a->size))
+		vec_push(&s->last_call, (struct ext_touch){ a->time, a->address, a->thread, (uint8_t)a->size });
+}
+
+static void note_event(struct ext *x, const struct ext_touch *e)
+{
+	struct ext_survey *s = x->o->survey;
+
+	s->events[s->n++ % EXT_MAX_EVENTS] = *e;
+	if (e->thread == x->failing)
 		s->failing = s->n;
 }
 
@@ -54,17 +64,22 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 	(void)value;
 	s->accesses++;
 	if (!ext_matters(x, a, &part)) {
-		/* Which of the library calls it died in is not known yet: they may all count. */
-		if (x->failing_in_runtime && a->thread == x->failing)
-			share_event(x->share, a);
+		if (x->failing_in_runtime && a->thread == x->failing) {
+			note_last_call(x, a);
+			share_event(s->share, a); /* it may turn out to be one */
+		}
 		return EXPR_NONE;
 	}
-	if (!share_event(x->share, &part))
+	if (!share_event(s->share, &part))
 		return EXPR_NONE;
+	struct ext_touch e = { a->time, part.address, a->thread, (uint8_t)part.size };
+
 	if (!x->onward) {
-		note_event(x, a->time, a->thread, part.address << 4 | part.size);
-	} else if (++s->computed == ONWARD_EVENTS) {
-		s->until = x->until = a->time;
+		note_event(x, &e);
+	} else {
+		vec_push(&s->computed, e);
+		if (s->computed.n == ONWARD_EVENTS)
+			s->until = x->until = a->time;
 	}
 	return EXPR_NONE;
 }
@@ -103,10 +118,14 @@ static err_t count_events(struct ext *x)
 				    .sync = on_sync, .thread_start = on_start, .stop = on_stop,
 				    .onward_insns = ext_onward_insns(x), .onward = on_onward };
 
-	s->n = s->failing = s->computed = s->until = x->until = 0;
+	s->n = s->failing = s->accesses = s->until = x->until = 0;
+	s->computed.n = s->last_call.n = 0;
+	x->last_call_since = 0;
 	err_t e = mach_again(x->run, s->base, &hooks, NULL);
 	if (x->failing != SYM_NONE)
 		s->failing_since = ext_thread(x, x->failing)->program_insn;
+	if (s->failing_since != x->last_call_since)
+		s->last_call.n = 0;
 	x->onward = x->steps = 0;
 	return e;
 }
@@ -118,8 +137,8 @@ static void keep_shared_events(struct ext *x)
 
 	s->n = s->failing = 0;
 	for (uint64_t i = 0; i < n; i++)
-		if (share_touches(s->share, s->places[i] >> 4, s->places[i] & 15))
-			note_event(x, s->times[i], s->threads[i], s->places[i]);
+		if (share_touches(s->share, s->events[i].address, s->events[i].size))
+			note_event(x, &s->events[i]);
 }
 
 /* What threads only hand each other looks like events until they all have been seen. */
@@ -128,14 +147,12 @@ static err_t find_events(struct ext *x)
 	struct ext_survey *s = x->o->survey;
 
 	x->phase = "looking for shared events";
-	s->times = xcalloc(EXT_MAX_EVENTS, sizeof *s->times);
-	s->threads = xcalloc(EXT_MAX_EVENTS, sizeof *s->threads);
-	s->places = xcalloc(EXT_MAX_EVENTS, sizeof *s->places);
+	s->events = xcalloc(EXT_MAX_EVENTS, sizeof *s->events);
 	TRY(count_events(x));
 	if (x->stopped)
 		return NULL;
 	enum share_handed handed = share_drop_handed(s->share);
-	if (handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed))) {
+	if (handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed.n))) {
 		ext_reset_level(x);
 		TRY(count_events(x));
 	} else if (handed) {
@@ -165,7 +182,10 @@ static err_t survey_from(struct ext *x, uint64_t base)
 	share_free(earlier);
 	if (bad)
 		return bad;
-	TRY(find_events(x));
+	if (share_count(s->share))
+		TRY(find_events(x));
+	else
+		s->accesses = share_accesses(s->share);
 	ext_reset_level(x);
 	s->done = !x->stopped;
 	return x->stopped ? err_new(ERR_NOANSWER, "stopped while %s", x->phase) : NULL;
@@ -223,7 +243,10 @@ static uint64_t window_start(const struct ext_survey *s, uint64_t window, uint64
 		window = EXT_MAX_EVENTS;
 	if (s->n - last + window > EXT_MAX_EVENTS)
 		last = s->n; /* no longer known */
-	return last <= window ? s->base : s->times[(last - window) % EXT_MAX_EVENTS];
+	if (last <= window)
+		return s->base;
+	/* The oldest that is known may be the rest of an instruction. */
+	return s->events[(last - window) % EXT_MAX_EVENTS].time + (s->n - (last - window) == EXT_MAX_EVENTS);
 }
 
 void ext_survey_window(struct ext *x)
@@ -234,16 +257,38 @@ void ext_survey_window(struct ext *x)
 	x->from = window_start(s, x->o->window, cut ? s->failing : s->n);
 	x->to = UINT64_MAX;
 	if (cut && s->failing + x->o->tail < s->n && s->n - s->failing - x->o->tail < EXT_MAX_EVENTS)
-		x->to = s->times[(s->failing + x->o->tail) % EXT_MAX_EVENTS];
+		x->to = s->events[(s->failing + x->o->tail) % EXT_MAX_EVENTS].time;
 }
 
-void ext_survey_extents(struct ext *x, void (*add)(struct ext *, uint64_t address, unsigned size))
+/* A location lies in 8 aligned bytes, all of them shared: accesses are cut accordingly. */
+static void add_locations(struct ext *x, const struct ext_touch *e)
+{
+	if (e->time < x->from)
+		return;
+	for (unsigned from = 0, n; from < e->size; from += n) {
+		uint64_t at = e->address + from;
+		bool shared = share_is_shared(x->share, at);
+
+		for (n = 1; from + n < e->size && ((at + n) & 7) &&
+			    share_is_shared(x->share, at + n) == shared;)
+			n++;
+		if (shared)
+			ext_locations_add(x, at, n);
+	}
+}
+
+void ext_survey_locations(struct ext *x)
 {
 	const struct ext_survey *s = x->o->survey;
 
-	for (size_t i = 0; i < s->n && i < EXT_MAX_EVENTS; i++)
-		if (s->times[i] >= x->from)
-			add(x, s->places[i] >> 4, s->places[i] & 15);
+	for (uint64_t k = s->n > EXT_MAX_EVENTS ? s->n - EXT_MAX_EVENTS : 0; k < s->n; k++)
+		add_locations(x, &s->events[k % EXT_MAX_EVENTS]);
+	for (size_t i = 0; i < s->computed.n; i++)
+		add_locations(x, &s->computed.v[i]);
+	for (size_t i = 0; i < s->last_call.n; i++)
+		add_locations(x, &s->last_call.v[i]);
+	ext_locations_done(x);
+	ext_locations_drop_guards(x);
 }
 
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
@@ -258,7 +303,7 @@ uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_
 	for (size_t i = 0; i < nthreads; i++)
 		open += wanted[i];
 	for (uint64_t k = start; open && k-- > 0 && last - k <= limit && s->n - k <= EXT_MAX_EVENTS;) {
-		uint32_t t = s->threads[k % EXT_MAX_EVENTS];
+		uint32_t t = s->events[k % EXT_MAX_EVENTS].thread;
 
 		if (t >= nthreads || !wanted[t] || have[t] == more)
 			continue;
