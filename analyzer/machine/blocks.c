@@ -80,6 +80,19 @@ void mach_set_items(struct mach *m, const uint64_t *pcs, size_t n)
 	m->items = (struct mach_pcs){ pcs, n };
 }
 
+static unsigned variant_of(const struct mach_block *b)
+{
+	return b->variant == BLOCK_STALE ? b->was : b->variant;
+}
+
+/* Out of the table and of every link; its memory comes back with the next flush. */
+static void drop(struct mach *m, struct mach_block **at)
+{
+	(*at)->variant = BLOCK_DEAD;
+	*at = (*at)->next;
+	m->nblocks--;
+}
+
 /* Would it be compiled in the same way with the breakpoints as they are now? */
 static bool is_still_right(const struct mach *m, const struct mach_block *b)
 {
@@ -96,8 +109,7 @@ static bool is_still_right(const struct mach *m, const struct mach_block *b)
 }
 
 /*
- * Drops the blocks that other breakpoints would have made otherwise; their memory comes back
- * with the next flush. An explanation executes dozens of orders whose breakpoints are few and
+ * Drops the blocks that other breakpoints would have made otherwise. An explanation executes dozens of orders whose breakpoints are few and
  * mostly the same: compiling everything anew took longer than executing them.
  */
 void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n)
@@ -105,14 +117,50 @@ void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n)
 	m->breaks = (struct mach_pcs){ pcs, n };
 	for (size_t i = 0; i < m->blocks_cap; i++)
 		for (struct mach_block **at = &m->blocks[i], *b; (b = *at);) {
-			if (b->variant == BLOCK_BREAK && !is_still_right(m, b)) {
-				b->variant = BLOCK_DEAD;
-				*at = b->next;
-				m->nblocks--;
+			if (variant_of(b) == BLOCK_BREAK && !is_still_right(m, b)) {
+				drop(m, at);
 			} else {
 				at = &b->next;
 			}
 		}
+}
+
+/* ---- code that changes ---- */
+
+/*
+ * An execution that is repeated maps its libraries again where they were, and a state that is
+ * restored is mostly one with the same code: few blocks are really others then, and lifting takes
+ * a thousand times as long as comparing.
+ */
+void mach_blocks_stale(struct mach *m, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < m->blocks_cap; i++)
+		for (struct mach_block **at = &m->blocks[i], *b; (b = *at);) {
+			/* What stops it may lie behind it. */
+			bool stops = b->end == BLOCK_STOP;
+
+			if (b->pc >= hi || b->end_pc + (stops ? MAX_INSN_BYTES : 0) <= lo) {
+				at = &b->next;
+			} else if (stops) {
+				drop(m, at);
+			} else {
+				b->was = (uint8_t)variant_of(b);
+				b->variant = BLOCK_STALE;
+				at = &b->next;
+			}
+		}
+}
+
+/* Is it what memory holds? Then it is as good as new. */
+static bool revive(struct mach *m, struct mach_block *b)
+{
+	uint8_t now[MACH_MAX_INSNS * MAX_INSN_BYTES];
+	size_t n = b->end_pc - b->pc;
+
+	if (mem_fetch(m->mem, b->pc, now, n) != n || memcmp(now, b->bytes, n))
+		return false;
+	b->variant = b->was;
+	return true;
 }
 
 /* ---- constants ---- */
@@ -170,11 +218,16 @@ void mach_block_put(struct mach *m, struct mach_block *b)
 
 struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant)
 {
-	struct mach_block *b = m->blocks ? m->blocks[block_slot(m, pc)] : NULL;
+	struct mach_block **at = m->blocks ? &m->blocks[block_slot(m, pc)] : NULL, *b;
 
-	for (; b; b = b->next)
-		if (b->pc == pc && b->variant == variant)
+	for (; at && (b = *at); at = &b->next) {
+		if (b->pc != pc || variant_of(b) != variant)
+			continue;
+		if (b->variant != BLOCK_STALE || revive(m, b))
 			return b;
+		drop(m, at);
+		break;
+	}
 	b = compile_block(m, pc, variant);
 	mach_block_put(m, b);
 	return b;

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define MAX_INSN_BYTES 15
-
 static struct builder builder; /* one lifter, one compiler: see machine.h */
 
 static void emit_end(struct builder *w, uint64_t pc)
@@ -224,7 +222,8 @@ static unsigned assemble(struct builder *w, const uint8_t *bytes, const struct i
 	return n;
 }
 
-static void finish(struct builder *w, const struct insn *insns, unsigned n, enum mach_stop stop)
+static void finish(struct builder *w, const uint8_t *bytes, const struct insn *insns, unsigned n,
+		   enum mach_stop stop)
 {
 	struct mach_block *b = w->b;
 	const struct insn *last = n ? &insns[n - 1] : NULL;
@@ -235,6 +234,7 @@ static void finish(struct builder *w, const struct insn *insns, unsigned n, enum
 	for (unsigned i = 0; i < n; i++)
 		b->insn_pc[i] = insns[i].pc;
 	b->insn_pc[n] = b->end_pc;
+	b->bytes = memcpy(mach_arena(w->m, b->end_pc - b->pc), bytes, b->end_pc - b->pc);
 	b->end = BLOCK_FALL;
 	if (last && stop == STOP_NONE) {
 		b->call = last->call;
@@ -264,6 +264,8 @@ struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant
 
 	memset(bytes + have, 0, sizeof bytes - have);
 	n = scan(m, pc, bytes, have, insns, variant, &stop);
+	if (stop == STOP_FAULT && have < sizeof bytes - 64)
+		mem_code_ends(m->mem, pc + have);
 	w->m = m;
 	w->insns = insns;
 	w->b = mach_arena(m, sizeof *w->b);
@@ -281,7 +283,7 @@ struct mach_block *compile_block(struct mach *m, uint64_t pc, enum block_variant
 		n = done; /* the next one is unknown: a shorter block that stops there */
 		stop = STOP_UNDECODED;
 	}
-	finish(w, insns, n, stop);
+	finish(w, bytes, insns, n, stop);
 	w->b->temps = (w->temp_base - MACH_TEMPS) / MACH_TEMP_SIZE;
 	compile_late_puts(w);
 	compile_fuse(w);

@@ -4,6 +4,7 @@
 
 #include "analyzer/machine/code.h"
 
+#define MAX_INSN_BYTES 15
 #define MAX_RUN_TEMPS 8192
 
 struct builder {

@@ -102,7 +102,8 @@ enum block_variant {
 	BLOCK_STEP,  /* a single instruction */
 	BLOCK_ITEM,  /* stops at m->items, which never change */
 	BLOCK_BREAK, /* stops at m->breaks */
-	BLOCK_DEAD,  /* was made for other breakpoints: no link leads here any more */
+	BLOCK_DEAD,  /* was made for other breakpoints or other code: no link leads here any more */
+	BLOCK_STALE, /* its code may have changed: to be looked at before it is used again */
 };
 
 /* Places to stop at; sorted. */
@@ -129,8 +130,10 @@ struct mach_block {
 	uint8_t ninsns;
 	uint8_t end;         /* enum mach_block_end */
 	bool call, ret;      /* BLOCK_DIRECT, BLOCK_INDIRECT: which */
-	uint8_t variant;     /* enum block_variant */
+	uint8_t variant;     /* enum block_variant ... */
+	uint8_t was;         /* ... before it became BLOCK_STALE */
 	uint32_t temps;      /* temporaries in use */
+	const uint8_t *bytes; /* what it was made from, up to end_pc */
 	uint64_t insn_pc[MACH_MAX_INSNS + 1];
 	struct mach_late_put *late;
 	uint32_t nlate;
@@ -253,6 +256,9 @@ void mach_sync_registers(struct mach *m);
 /* ---- compile.c ---- */
 struct mach_block *mach_block_get(struct mach *m, uint64_t pc, enum block_variant variant);
 void mach_blocks_flush(struct mach *m);
+/* Bytes of [lo, hi) may become others: what was made from them is compared with memory before it is
+ * executed again. The block that is being executed comes to its end. */
+void mach_blocks_stale(struct mach *m, uint64_t lo, uint64_t hi);
 /* The places stay the caller's. Items are set before anything is executed. */
 void mach_set_items(struct mach *m, const uint64_t *pcs, size_t n);
 void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n);

@@ -17,9 +17,7 @@
 
 static void code_changed(void *arg, uint64_t lo, uint64_t hi)
 {
-	(void)lo;
-	(void)hi;
-	((struct mach *)arg)->flush_wanted = true;
+	mach_blocks_stale(arg, lo, hi);
 }
 
 err_t mach_engine_new(struct mach **out)

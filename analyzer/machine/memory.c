@@ -524,6 +524,12 @@ bool mem_poke(struct mem *m, uint64_t address, const void *buf, size_t n)
 	return mapped(m, address, n) && copy_in(m, address, buf, n, false);
 }
 
+void mem_code_ends(struct mem *m, uint64_t address)
+{
+	if (address < MEM_TOP)
+		mark_code(m, PAGE_OF(address));
+}
+
 size_t mem_fetch(struct mem *m, uint64_t address, void *buf, size_t n)
 {
 	size_t done = 0;

@@ -101,6 +101,8 @@ bool mem_poke(struct mem *m, uint64_t address, const void *buf, size_t n);
 
 /* Up to n executable bytes; returns how many. Marks their pages as code. */
 size_t mem_fetch(struct mem *m, uint64_t address, void *buf, size_t n);
+/* Nothing could be fetched here, and code was made accordingly: what is mapped here changes it. */
+void mem_code_ends(struct mem *m, uint64_t address);
 /* The host address of a page for reading; NULL: not mapped. */
 const uint8_t *mem_page_for_read(struct mem *m, uint64_t address);
 
