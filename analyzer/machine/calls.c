@@ -367,7 +367,7 @@ static void fix_arguments(struct mach_run *r, const struct trc_enter *e)
 					       SYS_mprotect, SYS_sched_yield, SYS_nanosleep,
 					       SYS_clock_nanosleep, SYS_exit, SYS_exit_group };
 
-	if (!r->m->shadow || !r->pool)
+	if (!r->m->slots)
 		return;
 	for (size_t i = 0; i < sizeof free_calls / sizeof *free_calls; i++)
 		if (e->rec.flags == free_calls[i])

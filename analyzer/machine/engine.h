@@ -217,6 +217,8 @@ struct mach {
 	bool wide;
 	struct mach_xlayout xlayout;
 	uint32_t mxcsr_masks; /* the guest's exception masks; the host runs masked */
+	uint32_t mxcsr;       /* mxcsr_kept: the guest's, while the host's is anybody's */
+	bool mxcsr_kept;
 	/* position inside a block, for hooks */
 	const struct mach_block *now;
 	const struct mach_op *now_op;
@@ -264,6 +266,24 @@ void mach_set_items(struct mach *m, const uint64_t *pcs, size_t n);
 void mach_set_breaks(struct mach *m, const uint64_t *pcs, size_t n);
 bool mach_pcs_have(const struct mach_pcs *p, uint64_t pc);
 uint32_t mach_const(struct mach *m, uint64_t lo, uint64_t hi);
+
+/*
+ * The guest's floating-point status must not see the arithmetic of those who are told what it
+ * does. Setting it takes long, so it comes back only where it is needed: see exec.c.
+ */
+static inline void mach_mxcsr_keep(struct mach *m)
+{
+	if (!m->mxcsr_kept)
+		m->mxcsr = __builtin_ia32_stmxcsr();
+	m->mxcsr_kept = true;
+}
+
+static inline void mach_mxcsr_back(struct mach *m)
+{
+	if (m->mxcsr_kept)
+		__builtin_ia32_ldmxcsr(m->mxcsr);
+	m->mxcsr_kept = false;
+}
 
 static inline void *mach_at(const struct mach *m, uint32_t offset)
 {

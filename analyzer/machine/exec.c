@@ -287,6 +287,7 @@ static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uin
 		shadow_native_before(m, n, pc);
 	if (n->reads_flags)
 		f->flags = (mach_rflags(&f->g) & 0x8d5) | 2;
+	mach_mxcsr_back(m);
 	if (n->x87) {
 		uint32_t mxcsr = __builtin_ia32_stmxcsr();
 
@@ -352,6 +353,7 @@ static inline uint64_t do_call(struct mach *m, const struct mach_call *c)
 
 	for (unsigned i = 0; i < c->nargs; i++)
 		a[i] = *(uint64_t *)mach_at(m, c->arg[i]);
+	mach_mxcsr_back(m);
 	/* Extra arguments of the common prototype are ignored by the callee. */
 	switch (c->nargs) {
 	case 1:
@@ -415,7 +417,9 @@ enum mach_stop mach_engine_run(struct mach *m)
 	m->mxcsr_masks = mxcsr & HOST_MXCSR;
 	m->stop_asked = false;
 	__builtin_ia32_ldmxcsr((mxcsr & 0xffff) | HOST_MXCSR);
+	m->mxcsr_kept = false;
 	stop = m->access || m->shadow ? run_watched(m) : run_plain(m);
+	mach_mxcsr_back(m);
 	mxcsr = (__builtin_ia32_stmxcsr() & ~HOST_MXCSR) | m->mxcsr_masks;
 	__builtin_ia32_ldmxcsr(HOST_MXCSR);
 	memcpy(m->frame->fx + 24, &mxcsr, 4);

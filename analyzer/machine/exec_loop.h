@@ -90,7 +90,8 @@
 				  m->in_lock ? ACCESS_WRITE | ACCESS_LOCKED : ACCESS_WRITE, \
 				  AT##bits((o).b));                                    \
 		/* Listeners are told before: they may ask what memory held. */        \
-		if (m->shadow && mem_writable(m->mem, at, bits / 8))                   \
+		if (m->shadow && (mem_hit(m->mem->write, at, bits / 8) ||            \
+				  mem_writable(m->mem, at, bits / 8)))                 \
 			shadow_store(m, PC, &(o), at);                                 \
 		if (!mem_store##bits(m->mem, at, AT##bits((o).b)))                     \
 			STOP_AT(mach_access_fault(m, true));                           \

@@ -190,6 +190,9 @@ struct mach_hooks {
 	 * there is computed, not recorded: see onward.c. */
 	uint64_t onward_insns;
 	void (*onward)(void *arg);
+	/* access() returns no symbol before this time of the run (UINT64_MAX: never): until then
+	 * there is nothing to shadow. */
+	uint64_t symbols_from;
 };
 
 /*

@@ -193,17 +193,14 @@ static expr_id hook_access(void *arg, struct mach *m, uint64_t pc, uint64_t addr
 			   unsigned how, uint64_t value, expr_id e)
 {
 	struct mach_run *r = arg;
-	uint32_t mxcsr;
 	struct mach_access a = { .thread = r->current, .size = (uint16_t)size,
 				 .flags = (uint16_t)how, .pc = pc, .address = address,
 				 .value = value, .insn = insn_now(r), .time = time_now(r) };
 
 	if (!r->hooks->access || a.time < r->hooks_from)
 		return EXPR_NONE;
-	/* The guest's floating-point status must not see the listener's arithmetic. */
-	mxcsr = __builtin_ia32_stmxcsr();
+	mach_mxcsr_keep(m);
 	e = r->hooks->access(r->hooks->arg, &a, e);
-	__builtin_ia32_ldmxcsr(mxcsr);
 	if (!(how & ACCESS_READ) || !e)
 		return EXPR_NONE;
 	shadow_fresh(m); /* a new symbol: what came before is no reason to make it concrete */
@@ -214,7 +211,7 @@ static void hook_concretized(void *arg, struct mach *m, uint64_t pc, expr_id con
 {
 	struct mach_run *r = arg;
 
-	(void)m;
+	mach_mxcsr_keep(m);
 	if (r->hooks->concretized && time_now(r) >= r->hooks_from)
 		r->hooks->concretized(r->hooks->arg, r->current, pc, cond, why);
 }
@@ -223,7 +220,7 @@ static void hook_locked_end(void *arg, struct mach *m, uint64_t pc)
 {
 	struct mach_run *r = arg;
 
-	(void)m;
+	mach_mxcsr_keep(m);
 	if (r->hooks->atomic_end && time_now(r) >= r->hooks_from)
 		r->hooks->atomic_end(r->hooks->arg, r->current, pc);
 }
@@ -238,6 +235,7 @@ void run_tell_branch(struct mach_run *r, const struct mach_block *b, int taken, 
 	info.time = r->time + (info.insn - r->stretch);
 	if (!r->hooks->branch || info.time < r->hooks_from || (info.indirect && !cond))
 		return;
+	mach_mxcsr_keep(r->m);
 	r->hooks->branch(r->hooks->arg, &info);
 }
 
@@ -249,7 +247,7 @@ static void hooks_on(struct mach_run *r, const struct mach_hooks *hooks, struct 
 	r->hooks = hooks;
 	r->pool = pool;
 	r->hooks_from = from;
-	shadow_new(r->m, pool, &sh);
+	shadow_sleep(shadow_new(r->m, pool, &sh));
 	r->m->locked_end = hook_locked_end;
 	r->m->access_arg = r;
 }
@@ -356,6 +354,8 @@ err_t run_log_again(struct mach_run *r, size_t first, size_t last, bool *stopped
 	for (size_t i = first; i < last && !*stopped; i++) {
 		const struct log_step s = r->log.v[i];
 
+		if (r->hooks && r->m->shadow && r->time + s.insns >= r->hooks->symbols_from)
+			shadow_wake(r->m->shadow);
 		TRY(run_log_step(r, &s));
 		*stopped = r->hooks && r->hooks->stop && r->hooks->stop(r->hooks->arg);
 	}
@@ -415,6 +415,8 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 	if (hooks->begin)
 		hooks->begin(hooks->arg);
 	e = run_log_again(r, log, r->log.n, &stopped);
+	if (hooks->symbols_from != UINT64_MAX)
+		shadow_wake(r->m->shadow);
 	if (!e && !stopped)
 		try_the_fault(r);
 	/* The last thread ran up to where the record ends: inside its last step. */

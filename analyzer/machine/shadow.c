@@ -95,6 +95,16 @@ struct shadow *shadow_new(struct mach *m, struct expr_pool *pool,
 	return s;
 }
 
+void shadow_sleep(struct shadow *s)
+{
+	s->m->slots = NULL;
+}
+
+void shadow_wake(struct shadow *s)
+{
+	s->m->slots = s->slots;
+}
+
 void shadow_free(struct shadow *s)
 {
 	if (!s)
@@ -489,7 +499,7 @@ void shadow_stage_register(struct mach *m, uint32_t offset, unsigned size)
 {
 	struct shadow *s = m->shadow;
 
-	if (!s->pool)
+	if (!m->slots)
 		return;
 	s->stage[0] = shadow_expr(m, offset, 8 * size);
 	s->stage_value[0] = concrete_at(m, offset, 8 * size);

@@ -32,6 +32,10 @@ struct shadow_hooks {
 struct shadow *shadow_new(struct mach *m, struct expr_pool *pool,
 			  const struct shadow_hooks *hooks);
 void shadow_free(struct shadow *s);
+/* As long as there are no symbols nothing need be shadowed. Awake at first; wake it between
+ * instructions. */
+void shadow_sleep(struct shadow *s);
+void shadow_wake(struct shadow *s);
 
 /* Registers of a thread switch with it. */
 struct shadow_cpu;

@@ -16,8 +16,9 @@ static enum mach_stop refuse(struct mach *m, const char *why)
 	return STOP_UNDECODED;
 }
 
-static uint32_t guest_mxcsr(const struct mach *m)
+static uint32_t guest_mxcsr(struct mach *m)
 {
+	mach_mxcsr_back(m);
 	return (__builtin_ia32_stmxcsr() & ~MXCSR_MASKS) | m->mxcsr_masks;
 }
 
@@ -27,6 +28,7 @@ static enum mach_stop set_mxcsr(struct mach *m, uint32_t value)
 		return refuse(m, "the program unmasks floating-point exceptions");
 	if (value & 0xffff0000u)
 		return refuse(m, "reserved bits of mxcsr");
+	m->mxcsr_kept = false;
 	m->mxcsr_masks = value & MXCSR_MASKS;
 	__builtin_ia32_ldmxcsr(value | MXCSR_MASKS);
 	return STOP_NONE;

@@ -362,7 +362,9 @@ static void expect(struct mach_run *r, struct run_thread *t)
 	struct mach_expected *x = &r->m->expected;
 
 	x->next = x->end = NULL;
-	if (!t->s.in_step || r->hooks || r->free || s->exit == PATH_CUT)
+	bool told = r->hooks && r->hooks->branch;
+
+	if (!t->s.in_step || told || r->free || s->exit == PATH_CUT)
 		return;
 	const struct trc_fragment *f = s->frag->rec;
 	uint32_t at = t->s.side, upto = f->nsides;

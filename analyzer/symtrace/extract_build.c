@@ -262,6 +262,8 @@ static void on_branch(void *arg, const struct mach_branch *b)
 	struct ext_thread *th = ext_thread(x, b->thread);
 
 	th->address_cond = EXPR_NONE;
+	if (b->cond == EXPR_NONE && b->thread != x->failing)
+		return;
 	bool own = level_is_own(x->level, b->pc);
 	if (b->thread == x->failing && own) {
 		th->brink = b->insn;
@@ -426,6 +428,7 @@ err_t ext_build(struct ext *x)
 		.stop = on_stop,
 		.onward_insns = ext_onward_insns(x),
 		.onward = on_onward,
+		.symbols_from = share_count(x->share) ? x->from : UINT64_MAX,
 	};
 
 	x->phase = "building symbolic traces";
