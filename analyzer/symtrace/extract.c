@@ -57,7 +57,8 @@ bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access 
 static struct ext_counter *counter_slot(struct ext_counter *table, size_t size, uint32_t thread,
 					uint64_t pc)
 {
-	size_t i = ((pc ^ (uint64_t)thread << 40) * 0x9e3779b97f4a7c15ull >> 20) & (size - 1);
+	uint64_t near = (pc >> 5 ^ (uint64_t)thread << 40) * 0x9e3779b97f4a7c15ull >> 20;
+	size_t i = (near << 2 | (pc >> 3 & 3)) & (size - 1); /* neighbours come soon after */
 
 	while (table[i].pc && (table[i].pc != pc || table[i].thread != thread))
 		i = (i + 1) & (size - 1);

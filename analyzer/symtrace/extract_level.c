@@ -28,7 +28,10 @@ struct pc_entry {
 	const char *stub;   /* the same, of any module */
 };
 
-#define QUICK 8192u
+#define QUICK 32768u
+/* Beside class + 1, in three bits. */
+#define QUICK_STUB 8u /* a PLT entry, of any module */
+#define QUICK_OWN 16u /* see level_is_own() */
 
 struct thread_level {
 	struct callee callee;
@@ -44,7 +47,7 @@ struct level {
 	struct img_set *images;
 	struct pc_entry *table;
 	size_t size, used; /* size is a power of two */
-	uint64_t quick[QUICK]; /* pc << 3 | class + 1: asked at every access, so it must stay in the cache */
+	uint64_t quick[QUICK]; /* pc << 5 | what it is: asked at every access, so it must stay in the cache */
 	VEC(struct thread_level) threads;
 	VEC(char *) names;
 };
@@ -208,38 +211,49 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 	return e;
 }
 
+static unsigned look(struct level *l, uint64_t pc)
+{
+	const struct pc_entry *e = classify(l, pc);
+	struct img_module *m = e->class == PC_PROGRAM ? img_module_at(l->images, pc) : NULL;
+	bool own = e->class == PC_PROGRAM && !(m && HAS_PREFIX(img_module_name(m), language_modules));
+
+	return (e->class + 1u) | (e->stub ? QUICK_STUB : 0) | (own ? QUICK_OWN : 0);
+}
+
+static inline unsigned quick(struct level *l, uint64_t pc)
+{
+	uint64_t *q = &l->quick[(pc >> 1 ^ pc >> 16) % QUICK];
+
+	if (*q >> 5 != pc || !*q)
+		*q = pc << 5 | look(l, pc);
+	return *q & 31;
+}
+
+static inline enum pc_class class_of(struct level *l, uint64_t pc)
+{
+	return (enum pc_class)((quick(l, pc) & 7) - 1);
+}
+
 const char *level_any_stub(struct level *l, uint64_t pc)
 {
-	return classify(l, pc)->stub;
+	return quick(l, pc) & QUICK_STUB ? classify(l, pc)->stub : NULL;
 }
 
 bool level_is_runtime(struct level *l, uint64_t pc)
 {
-	return classify(l, pc)->class >= PC_RUNTIME;
+	return class_of(l, pc) >= PC_RUNTIME;
 }
 
 bool level_is_own(struct level *l, uint64_t pc)
 {
-	struct img_module *m = img_module_at(l->images, pc);
-
-	return classify(l, pc)->class == PC_PROGRAM &&
-	       !(m && HAS_PREFIX(img_module_name(m), language_modules));
+	return quick(l, pc) & QUICK_OWN;
 }
 
-static struct thread_level *thread_level(struct level *l, uint32_t thread)
+static inline struct thread_level *thread_level(struct level *l, uint32_t thread)
 {
 	while (l->threads.n <= thread)
 		vec_push(&l->threads, (struct thread_level){ .callee.name = "" });
 	return &l->threads.v[thread];
-}
-
-static enum pc_class class_of(struct level *l, uint64_t pc)
-{
-	uint64_t *q = &l->quick[(pc ^ pc >> 13) % QUICK];
-
-	if (*q >> 3 != pc || !*q)
-		*q = pc << 3 | (classify(l, pc)->class + 1u);
-	return (enum pc_class)((*q & 7) - 1);
 }
 
 /* Asked at every access, too: only of stubs the large table is. */
