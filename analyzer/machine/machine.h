@@ -221,6 +221,15 @@ bool mach_read(struct mach_run *r, uint64_t address, void *buf, size_t n);
 /* Registers in the order of trace_format.h; false: the thread does not exist. */
 bool mach_regs(struct mach_run *r, uint32_t thread, uint64_t regs[TRC_NREGS],
 	       uint64_t *fs_base);
+/* What a function was called with. For a thread at its first instructions, which have not changed it yet. */
+struct mach_entered {
+	uint64_t args[2];
+	uint64_t sp;      /* where the return address lies, at the very first ... */
+	uint64_t site;    /* ... and what lies there; 0: nothing can be read */
+};
+bool mach_entered(struct mach_run *r, uint32_t thread, struct mach_entered *out);
+/* The result of the function that the thread returns from. */
+bool mach_returned(struct mach_run *r, uint32_t thread, uint64_t *out);
 /* The same for the image room. */
 bool mach_img_regs(struct mach_run *r, uint32_t thread, struct img_regs *out);
 struct img_memory mach_img_memory(struct mach_run *r);

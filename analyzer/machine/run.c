@@ -111,6 +111,32 @@ bool mach_img_regs(struct mach_run *r, uint32_t thread, struct img_regs *out)
 	return true;
 }
 
+#define RAX 0
+#define RSI 6
+#define RDI 7
+
+bool mach_entered(struct mach_run *r, uint32_t thread, struct mach_entered *out)
+{
+	uint64_t regs[TRC_NREGS];
+
+	if (!mach_regs(r, thread, regs, NULL))
+		return false;
+	*out = (struct mach_entered){ .args = { regs[RDI], regs[RSI] }, .sp = regs[TRC_RSP] };
+	if (!mach_read(r, out->sp, &out->site, sizeof out->site))
+		out->site = 0;
+	return true;
+}
+
+bool mach_returned(struct mach_run *r, uint32_t thread, uint64_t *out)
+{
+	uint64_t regs[TRC_NREGS];
+
+	if (!mach_regs(r, thread, regs, NULL))
+		return false;
+	*out = regs[RAX];
+	return true;
+}
+
 static bool read_memory(void *arg, uint64_t address, void *buf, size_t n)
 {
 	return mach_read(arg, address, buf, n);

@@ -51,44 +51,40 @@ static uint64_t string_size(struct ext *x, uint64_t at)
 	return n;
 }
 
-static uint64_t size_asked(struct ext *x, enum size_rule rule, const uint64_t regs[TRC_NREGS])
+static uint64_t size_asked(struct ext *x, enum size_rule rule, const uint64_t args[2])
 {
-	uint64_t rdi = regs[7], rsi = regs[6];
-
 	switch (rule) {
 	case SIZE_PRODUCT:
-		return rdi * rsi;
+		return args[0] * args[1];
 	case SIZE_SECOND:
-		return rsi;
+		return args[1];
 	case SIZE_STRING:
-		return string_size(x, rdi);
+		return string_size(x, args[0]);
 	default:
-		return rdi;
+		return args[0];
 	}
 }
 
 static void call(struct ext *x, struct ext_thread *th, uint32_t thread, enum size_rule rule)
 {
-	uint64_t regs[TRC_NREGS], site;
+	struct mach_entered e;
 
-	if (!mach_regs(x->run, thread, regs, NULL) ||
-	    !mach_read(x->run, regs[TRC_RSP], &site, sizeof site))
+	if (!mach_entered(x->run, thread, &e) || !e.site)
 		return;
 	/* An allocator that asks another one, as operator new does: the first was the program's. */
-	if (th->alloc_site && regs[TRC_RSP] < th->alloc_sp)
+	if (th->alloc_site && e.sp < th->alloc_sp)
 		return;
-	th->alloc_site = site;
-	th->alloc_sp = regs[TRC_RSP];
-	th->alloc_size = size_asked(x, rule, regs);
+	th->alloc_site = e.site;
+	th->alloc_sp = e.sp;
+	th->alloc_size = size_asked(x, rule, e.args);
 }
 
 static void ret(struct ext *x, struct ext_thread *th, uint32_t thread)
 {
-	uint64_t regs[TRC_NREGS];
+	uint64_t block;
 
-	if (mach_regs(x->run, thread, regs, NULL) && regs[0] && x->blocks.n < MAX_BLOCKS)
-		vec_push(&x->blocks, (struct ext_block){ regs[0], th->alloc_size,
-							 th->alloc_site - 1 });
+	if (mach_returned(x->run, thread, &block) && block && x->blocks.n < MAX_BLOCKS)
+		vec_push(&x->blocks, (struct ext_block){ block, th->alloc_size, th->alloc_site - 1 });
 	th->alloc_site = 0;
 }
 

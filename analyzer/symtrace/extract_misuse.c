@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define RDI 7 /* in TRC_NREGS order */
 #define GRANULE 16u
 #define MOST_BYTES 1040u        /* larger blocks are not kept in that cache */
 #define MOST_STACKS 20000u      /* unwound for; who frees more often is told without a place */
@@ -80,21 +79,21 @@ static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uin
 
 static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a)
 {
-	uint64_t regs[TRC_NREGS], site;
+	struct mach_entered e;
 
-	if (!mach_regs(x->run, a->thread, regs, NULL) || !regs[RDI] ||
-	    !mach_read(x->run, regs[TRC_RSP], &site, sizeof site))
+	if (!mach_entered(x->run, a->thread, &e) || !e.args[0] || !e.site)
 		return;
-	const struct ext_freed *f = free_at(x, regs[RDI]);
-	if (f && f->base == regs[RDI]) {
+	uint64_t block = e.args[0];
+	const struct ext_freed *f = free_at(x, block);
+	if (f && f->base == block) {
 		found(x, f, a->thread, a->pc);
 		x->misuse.again = true;
 		return;
 	}
-	th->freeing = (struct ext_freed){ .base = regs[RDI], .thread = a->thread, .stack = SYM_NONE };
-	if (!mach_read(x->run, regs[RDI] + 8, &th->freeing.key, 8))
+	th->freeing = (struct ext_freed){ .base = block, .thread = a->thread, .stack = SYM_NONE };
+	if (!mach_read(x->run, block + 8, &th->freeing.key, 8))
 		return;
-	th->free_site = site;
+	th->free_site = e.site;
 	if (x->misuse_watch.nstacks++ < MOST_STACKS)
 		th->freeing.stack = ext_stack(x, a->thread, a->pc);
 }

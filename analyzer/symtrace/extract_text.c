@@ -2,20 +2,17 @@
 
 /* Bytes of the widest block. */
 #define WIDEST 64u
-/* Where arguments are, in the order of trace_format.h. */
-#define RSI 6
-#define RDI 7
 
 /* At the first access of a call its arguments are still where they were passed. */
 static void begin(struct level_text *x, struct mach_run *run, const struct mach_access *a)
 {
-	uint64_t regs[TRC_NREGS];
+	struct mach_entered call;
 
 	*x = (struct level_text){ .insn = UINT64_MAX };
-	if (!mach_regs(run, a->thread, regs, NULL))
+	if (!mach_entered(run, a->thread, &call))
 		return;
-	x->start[0] = regs[RDI];
-	x->start[1] = regs[RSI];
+	x->start[0] = call.args[0];
+	x->start[1] = call.args[1];
 }
 
 /* The string that begins in this block, if one does and the other may not reach into it; or 0. */
