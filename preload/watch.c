@@ -12,6 +12,7 @@
 #define HELPER_STACK (32ul << 10)
 #define LOOKS 3          /* sleeping with no event in between, this many times in a row */
 #define LOOK_MS 20
+#define LOOK_ENFORCED_MS 4 /* of an order that is enforced, a hundred times: the looks would be most of what it takes */
 #define MOST_MOVES 50    /* looks that show something else, before it is no deadlock */
 
 long raw_clone_thread(unsigned long flags, void *stack_top, void (*fn)(void), uint32_t *gone);
@@ -158,7 +159,7 @@ static bool look(uint64_t events)
 	int moves = 0;
 
 	for (int looks = 0; looks < LOOKS;) {
-		sleep_ms(LOOK_MS);
+		sleep_ms(*shim_opt.schedule ? LOOK_ENFORCED_MS : LOOK_MS);
 		if (shim.state != SHIM_RECORDING || shim.failed || shim.nblocked < shim.nlive)
 			return false;
 		uint64_t now = shim_all_events();
