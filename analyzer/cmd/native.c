@@ -117,7 +117,8 @@ struct answer {
 	bool rebuilt;      /* the program is not the recorded build */
 	uint32_t lost;     /* edges with no place in that build */
 	uint32_t way, ways; /* of enforcing an alternate, from 1 */
-	bool trial;        /* to choose a way: the first failure ends it */
+	bool trial;        /* to choose a way: the first failure ends it ... */
+	uint32_t most_diverged; /* ... and so many runs that go another way */
 	double seconds;    /* for its runs; 0: as many as were asked for */
 	struct native_result r;
 };
@@ -341,7 +342,8 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 	struct native_options o = {
 		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
 		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
-		.seconds = a->seconds > 0 ? a->seconds : q->time, .until_failure = a->trial, .progress = show, .progress_arg = &line,
+		.seconds = a->seconds > 0 ? a->seconds : q->time, .until_failure = a->trial,
+		.most_diverged = a->most_diverged, .progress = show, .progress_arg = &line,
 	};
 	err_t e = native_run(&o, &a->r);
 
@@ -475,6 +477,8 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 #define TRIALS 20
 /* Those in which a failing order must not go another way, or another one is tried. */
 #define FAILING_TRIALS 4
+/* A way that does not keep the order is taken only when there is no other: so many runs of it tell enough. */
+#define DIVERGED_TRIALS 3
 
 /* Runs may take long where threads wait in vain: each way gets this much, and the request as a whole its time. */
 #define TRIAL_SECONDS 10.0
@@ -482,7 +486,7 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 /* 0: it does not do what it is for; 1: it does, but went another way; 2: neither. */
 static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
 {
-	struct answer a = { .q = q, .trial = q->alternate, .seconds = TRIAL_SECONDS };
+	struct answer a = { .q = q, .trial = q->alternate, .most_diverged = DIVERGED_TRIALS, .seconds = TRIAL_SECONDS };
 	int status = 0;
 	err_t e = with_schedule(&a, t, file, q->alternate ? TRIALS : FAILING_TRIALS, &status);
 

@@ -267,6 +267,8 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 			break;
 		if (o->until_failure && res->failures)
 			break;
+		if (o->most_diverged && res->diverged >= o->most_diverged)
+			break;
 		if (o->seconds > 0 && child_now() - begin > o->seconds)
 			break;
 	}

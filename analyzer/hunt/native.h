@@ -18,6 +18,7 @@ struct native_options {
 	bool rebuilt;          /* the program is another build: its addresses differ */
 	uint32_t runs;
 	bool until_failure;    /* the first one ends it */
+	uint32_t most_diverged; /* so many that went another way end it, too; 0: none do */
 	double limit;          /* seconds for one run */
 	double seconds;        /* no further run after so long; 0: as many as there are */
 	/* Called after each run; true stops. May be NULL. */
