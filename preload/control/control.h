@@ -83,10 +83,13 @@ void ctl_pct_step(struct tr_ctx *c);
 void ctl_pct_demote(struct tr_ctx *c);
 void ctl_pct_end(void);
 void ctl_serial_init(bool yields);
+void ctl_serial_arrive(struct tr_ctx *c);
 void ctl_serial_join(struct tr_ctx *c, unsigned rank);
 void ctl_serial_join_late(struct tr_ctx *c);
 void ctl_serial_pause(struct tr_ctx *c);
 void ctl_serial_resume(struct tr_ctx *c);
+/* How often somebody yielded and was the only one there: it may wait for one who has not joined. */
+uint64_t ctl_serial_yields(void);
 void ctl_pct_forked(void);
 
 /* meet.c: at the chosen site a thread waits up to us for another; others only come by. */

@@ -23,6 +23,7 @@
 #define STUCK_US 300000
 #define TURN_POLL_US 500
 #define TURN_POLLS 3
+#define IDLE_YIELDS 8 /* from one poll to the next */
 #define QUEUE_US 50000 /* who is not next is woken when it is, and looks for itself this often */
 /* The others may compute, wait for something we do not see, or wake each other for ever. */
 #define TURN_MAX_US 500000
@@ -323,16 +324,30 @@ static void pause_in_queue(struct enf_edge *e)
 }
 
 /*
+ * Do the others get no further? All of them sleep, in whatever call (an accept() as well as a lock: they give the
+ * token away there, too), or the one that runs does nothing but yield.
+ */
+static bool others_are_idle(uint64_t *yields)
+{
+	uint64_t before = *yields;
+
+	*yields = ctl_serial_yields();
+	return *yields - before > IDLE_YIELDS || !watch_somebody_runs();
+}
+
+/*
  * Who comes first in the file goes first; the next one when all others are
  * blocked, ended or wait here themselves. Nothing is claimed of this part of the
  * run: a wait that is too long ends without a word.
  */
-static void wait_turn(const struct tr_ctx *c, struct enf_edge *e)
+static void wait_turn(struct tr_ctx *c, struct enf_edge *e)
 {
-	uint64_t events = shim_all_events(), next_since = ctl_now_us();
+	uint64_t events = shim_all_events(), next_since = ctl_now_us(), yields = ctl_serial_yields();
 	bool counted = is_counted(c);
 	unsigned polls = 0;
 
+	/* It may have joined them early (behind_syscall()), and would keep the others from running while it waits here. */
+	ctl_serial_pause(c);
 	__atomic_store_n(&e->queued, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
 	while (polls < TURN_POLLS && ctl_now_us() - next_since < TURN_MAX_US) {
@@ -344,7 +359,8 @@ static void wait_turn(const struct tr_ctx *c, struct enf_edge *e)
 		}
 		uint64_t now = shim_all_events();
 
-		polls = now == events && nobody_can_go_on() ? polls + 1 : 0;
+		/* Who waits for a lock or for a turn does not come back by itself: to look once is enough. */
+		polls = now != events ? 0 : nobody_can_go_on() ? TURN_POLLS : others_are_idle(&yields) ? polls + 1 : 0;
 		events = now;
 	}
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
@@ -443,6 +459,8 @@ void ctl_enforce_start(struct tr_ctx *c)
 
 	if (!schedule.here)
 		return;
+	if (schedule.turns)
+		ctl_serial_arrive(c);
 	for (unsigned i = 0; i < schedule.nedges; i++)
 		if (edges[i].target.module == start && enf_same(edges[i].target.thread, name)) {
 			edges[i].target.count = edges[i].target.n;

@@ -40,6 +40,7 @@ struct slot {
 	uint64_t births;   /* seen before its clone call; 0: not in one */
 	uint64_t returns;  /* seen before its system call */
 	bool wakes;        /* that is a wake */
+	bool born;         /* counted in `births` */
 	bool ended;
 };
 
@@ -55,6 +56,7 @@ static unsigned nchanges, forced;
 static uint64_t slice_us = SLICE_US, hold_us = HOLD_US;
 static uint32_t waiting;
 static bool free_run;
+static uint64_t idle_yields; /* by somebody when there was nobody to take over */
 static bool yields; /* in the serial rest: who makes or wakes others lets them go first */
 static bool serial; /* nobody is preempted: the rest of an enforced run, see ctl_serial_join() */
 
@@ -248,6 +250,7 @@ static void enter(struct tr_ctx *c, long nr, const uint64_t args[6])
 		s->priority = --lowest;
 	s->state = BLOCKED;
 	choose();
+	idle_yields += nr == SYS_sched_yield && owner == NOBODY;
 	release();
 }
 
@@ -309,6 +312,13 @@ static void leave(struct tr_ctx *c, long nr, long result)
 		wait_turn(me);
 }
 
+/* Locked. */
+static void be_born(struct slot *s)
+{
+	births += !s->born;
+	s->born = true;
+}
+
 static void begin(struct tr_ctx *c)
 {
 	int me;
@@ -320,7 +330,7 @@ static void begin(struct tr_ctx *c)
 	s->priority = (int64_t)(ctl_random(ctl.seed, (uint64_t)me + 1) >> 2) + 1;
 	s->state = RUNNABLE;
 	choose();
-	births++;
+	be_born(s);
 	release();
 	wait_turn(me);
 }
@@ -371,9 +381,22 @@ void ctl_serial_join(struct tr_ctx *c, unsigned rank)
 	s->priority = -(int64_t)rank;
 	s->state = RUNNABLE;
 	choose();
-	births++;
+	be_born(s);
 	release();
 	wait_turn(me);
+}
+
+/* A new thread is there, though it may have to wait for something else before it joins. */
+void ctl_serial_arrive(struct tr_ctx *c)
+{
+	int me;
+	struct slot *s = slot_of(c, &me);
+
+	if (!s)
+		return;
+	take();
+	be_born(s);
+	release();
 }
 
 /* Whoever has not joined yet, behind all others; not while it ends. */
@@ -413,6 +436,11 @@ void ctl_serial_resume(struct tr_ctx *c)
 
 	if (change_state(c, BLOCKED, RUNNABLE, &me))
 		wait_turn(me);
+}
+
+uint64_t ctl_serial_yields(void)
+{
+	return __atomic_load_n(&idle_yields, __ATOMIC_RELAXED);
 }
 
 void ctl_serial_init(bool yields_to_woken)
