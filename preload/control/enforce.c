@@ -1,8 +1,8 @@
 /*
  * Enforcing an order: each edge has a source and a target, named in occurrence
  * form. The thread of the target waits there until the source has happened. A
- * wait that lasts too long means the run went another way: it is reported once
- * and the thread goes on.
+ * wait for what cannot come any more (its thread has ended, or waits for this one), or that lasts too long, means
+ * that the run went another way: it is reported once and the thread goes on.
  *
  * A turn is where the order's part of a thread ends and the rest begins: there
  * the threads go on one at a time, as far as each one gets.
@@ -18,9 +18,13 @@
 #include <time.h>
 
 #define PATIENCE_US 5000000
+#define FIRST_POLL_US 2000
 #define POLL_US 50000
 /* Everybody else was blocked for so long: nobody is left to do what is waited for. */
-#define STUCK_US 300000
+#define STUCK_US 100000
+/* In a run that has gone another way what is waited for comes soon or not at all. */
+#define ASTRAY_PATIENCE_US 500000
+#define ASTRAY_STUCK_US 20000
 #define TURN_POLL_US 500
 #define TURN_POLLS 3
 #define IDLE_YIELDS 8 /* from one poll to the next */
@@ -39,9 +43,13 @@ static void (*serial_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);
 static void (*serial_leave)(struct tr_ctx *c, long nr, long result);
 static bool over; /* somebody has gone on behind the order: from now on one at a time */
 static uint32_t waiting; /* threads held back right now */
+static uint32_t vain;    /* how often somebody waited in vain */
+/* The serial rest's. */
+static void (*serial_exit)(struct tr_ctx *c);
 
 static void at_syscall(struct tr_ctx *c, long nr, const uint64_t args[6]);
 static void behind_syscall(struct tr_ctx *c, long nr, long result);
+static void at_exit(struct tr_ctx *c);
 
 bool ctl_enforce_init(const char *path)
 {
@@ -53,6 +61,8 @@ bool ctl_enforce_init(const char *path)
 		serial_leave = ctl_syscall_leave;
 		if (schedule.turns)
 			ctl_syscall_leave = behind_syscall;
+		serial_exit = ctl_thread_exit;
+		ctl_thread_exit = at_exit;
 		schedule.here = enf_same(schedule.process, shim.process);
 		return true;
 	}
@@ -239,9 +249,80 @@ static bool is_counted(const struct tr_ctx *c)
 	return __atomic_load_n(&c->thread->blocked_op, __ATOMIC_RELAXED) != 0;
 }
 
+/* One wait: for how long nobody has gone on, and what there was to see when that was last looked at. */
+struct wait {
+	uint64_t begin, stuck; /* us */
+	uint64_t events;
+	uint32_t vain;
+	bool round;
+};
+
+static void look_around(struct wait *w, uint64_t now)
+{
+	w->events = shim_all_events();
+	w->vain = __atomic_load_n(&vain, __ATOMIC_ACQUIRE);
+	w->stuck = now;
+	w->round = false;
+}
+
+/* Will the source not come? The kernel is asked seldom: it takes long. */
+static bool looks_vain(struct wait *w, const struct tr_ctx *c, const struct enf_edge *e)
+{
+	uint64_t now = ctl_now_us();
+	bool astray = w->vain > 0, was_round = w->round;
+
+	if (__atomic_load_n(&e->hopeless, __ATOMIC_ACQUIRE))
+		return true;
+	if (shim_all_events() != w->events || __atomic_load_n(&vain, __ATOMIC_ACQUIRE) != w->vain)
+		look_around(w, now);
+	w->round = enf_goes_round(&schedule, c->thread);
+	if ((w->round && was_round) || now - w->begin > (astray ? ASTRAY_PATIENCE_US : PATIENCE_US))
+		return true;
+	if (!all_others_blocked())
+		w->stuck = now;
+	if (now - w->stuck <= (astray ? ASTRAY_STUCK_US : STUCK_US))
+		return false;
+	if (!nobody_can_go_on())
+		w->stuck = now;
+	return w->stuck != now;
+}
+
+/* Of several who see at the same time that nobody goes on one gives up: with that the others may. */
+static void give_up(const struct wait *w, struct enf_edge *e)
+{
+	uint32_t seen = w->vain;
+
+	if (e->hopeless)
+		__atomic_fetch_add(&vain, 1, __ATOMIC_ACQ_REL);
+	else if (!__atomic_compare_exchange_n(&vain, &seen, seen + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	e->given_up = true;
+	note(e, ": its target waited in vain");
+}
+
+static void wait_until_done(const struct tr_ctx *c, struct enf_edge *e)
+{
+	struct wait w = { .begin = ctl_now_us() };
+	unsigned us = FIRST_POLL_US;
+
+	look_around(&w, w.begin);
+	while (!__atomic_load_n(&e->done, __ATOMIC_ACQUIRE) && !e->given_up) {
+		if (!__atomic_load_n(&e->hopeless, __ATOMIC_ACQUIRE))
+			pause_us(e, us);
+		us = us * 2 > POLL_US ? POLL_US : us * 2;
+		if (looks_vain(&w, c, e) && !__atomic_load_n(&e->done, __ATOMIC_ACQUIRE))
+			give_up(&w, e);
+	}
+}
+
+static void hold(const struct tr_ctx *c, const struct enf_edge *e)
+{
+	if (c->thread->index < CTL_THREADS)
+		__atomic_store_n(&schedule.held[c->thread->index], e, __ATOMIC_RELEASE);
+}
+
 static void wait_for(struct tr_ctx *c, struct enf_edge *e)
 {
-	uint64_t now = ctl_now_us(), until = now + PATIENCE_US, stuck = now, events = shim_all_events();
 	bool counted = is_counted(c);
 
 	/* A thread may come here more than once, looking for a wake-up. */
@@ -251,23 +332,9 @@ static void wait_for(struct tr_ctx *c, struct enf_edge *e)
 		wake_the_others(e);
 	ctl_serial_pause(c);
 	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
-	while (!__atomic_load_n(&e->done, __ATOMIC_ACQUIRE)) {
-		pause_us(e, POLL_US);
-		now = ctl_now_us();
-		if (!all_others_blocked() || shim_all_events() != events) {
-			events = shim_all_events();
-			stuck = now;
-		}
-		if (__atomic_load_n(&e->done, __ATOMIC_ACQUIRE))
-			break;
-		if (now - stuck > STUCK_US && !nobody_can_go_on())
-			stuck = now;
-		if (now >= until || now - stuck > STUCK_US || e->given_up) {
-			e->given_up = true;
-			note(e, ": its target waited in vain");
-			break;
-		}
-	}
+	hold(c, e);
+	wait_until_done(c, e);
+	hold(c, NULL);
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 	ctl_serial_resume(c);
 }
@@ -385,6 +452,22 @@ static void at_syscall(struct tr_ctx *c, long nr, const uint64_t args[6])
 			happened(&edges[i]);
 	if (serial_enter)
 		serial_enter(c, nr, args);
+}
+
+/* What it has not done by now it never does. */
+static void at_exit(struct tr_ctx *c)
+{
+	for (unsigned i = 0; schedule.here && i < schedule.nedges; i++) {
+		struct enf_edge *e = &edges[i];
+
+		if (e->turn || e->meet || e->then || __atomic_load_n(&e->done, __ATOMIC_ACQUIRE) ||
+		    !enf_same(e->source.thread, c->thread->id))
+			continue;
+		__atomic_store_n(&e->hopeless, true, __ATOMIC_RELEASE);
+		raw(SYS_futex, &e->done, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7fffffff);
+	}
+	if (serial_exit)
+		serial_exit(c);
 }
 
 /*

@@ -35,6 +35,7 @@ struct enf_edge {
 	uint32_t done; /* futex: 1 when the source has happened */
 	bool queued;   /* a turn that is waited for */
 	bool given_up;
+	bool hopeless; /* the source's thread has ended without it */
 };
 
 struct enf_schedule {
@@ -45,6 +46,7 @@ struct enf_schedule {
 	bool yields; /* see ctl_serial_init() */
 	char process[SHIM_PROCESS_MAX]; /* the one it is for, as in shim.process */
 	bool here;   /* this is the one: until then nothing is counted and nobody waits */
+	const struct enf_edge *held[CTL_THREADS]; /* by thread index: the edge whose source it waits for */
 };
 
 /* Does the end lie inside a condition wait? */
@@ -52,6 +54,12 @@ static inline bool enf_in_wait(const struct enf_end *e)
 {
 	return e->when == ENF_AGAIN || e->when == ENF_WOKEN;
 }
+
+/*
+ * Does `me`, which is held, wait for a thread that waits for it, be it over several others? Then none of them ever
+ * goes on. What it saw may have been on the move: true twice, with no event in between, it is true.
+ */
+bool enf_goes_round(const struct enf_schedule *s, const struct shim_thread *me);
 
 /* False: the file is not a schedule. */
 bool enf_read(const char *path, struct enf_schedule *out);
