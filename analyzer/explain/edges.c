@@ -55,24 +55,44 @@ static size_t locks_held(const struct sym_trace *t, struct sched_ref r, struct h
 	return n;
 }
 
-static bool holds(const struct held *h, size_t n, uint32_t object)
+static bool is_shared(const struct sym_event *acquisition)
 {
+	return acquisition->op == SYM_RDLOCK || acquisition->op == SYM_TRYRDLOCK;
+}
+
+/* Does r lie in a section of the lock that keeps others out, be they readers? */
+static bool keeps_out(const struct sym_trace *t, struct sched_ref r, uint32_t object, bool readers)
+{
+	struct held h[MAX_HELD];
+	size_t n = locks_held(t, r, h);
+
 	for (size_t i = 0; i < n; i++)
 		if (h[i].object == object)
-			return true;
+			return !readers || !is_shared(&t->threads[r.thread].events[h[i].event]);
 	return false;
 }
 
-/* The last time thread gives `object` back before this place of the order, or SYM_NONE. */
-static uint32_t last_release(const struct edges_work *w, uint32_t thread, uint32_t object, size_t place)
+/*
+ * The last time thread gives `object` back before this place of the order, or SYM_NONE; of what is taken for reading
+ * only when nobody else may be inside: readers do not keep each other out.
+ */
+static uint32_t last_release(const struct edges_work *w, uint32_t thread, uint32_t object, size_t place,
+			     bool among_readers)
 {
 	const struct sym_thread *th = &w->t->threads[thread];
 	uint32_t release = SYM_NONE;
+	bool shared = false;
 
-	for (uint32_t i = 0; i < th->nevents; i++)
-		if (th->events[i].op == SYM_UNLOCK && th->events[i].target == object &&
-		    w->place[thread][i] < place)
+	for (uint32_t i = 0; i < th->nevents; i++) {
+		const struct sym_event *e = &th->events[i];
+
+		if (e->target != object)
+			continue;
+		if (acquires(e))
+			shared = is_shared(e);
+		if (e->op == SYM_UNLOCK && w->place[thread][i] < place && !(shared && among_readers))
 			release = i;
+	}
 	return release;
 }
 
@@ -102,18 +122,17 @@ void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref 
  */
 static bool order_sections(struct edges_work *w, struct sched_ref before, struct held h, uint32_t thread)
 {
-	struct held mine[MAX_HELD];
 	struct sched_ref enter = { thread, h.event };
-	bool hoisted = false;
+	bool hoisted = false, reads = is_shared(edges_event(w->t, enter));
 
 	for (uint32_t i = 0; i < w->t->nthreads; i++) {
-		struct sched_ref leave = { i, last_release(w, i, h.object, edges_place_of(w, enter)) };
+		struct sched_ref leave = { i, last_release(w, i, h.object, edges_place_of(w, enter), reads) };
 
 		if (i == thread)
 			continue;
 		/* In an alternate the thread that failed inside gets out; there is no record of that. */
 		if (i == before.thread && (leave.index == SYM_NONE || leave.index < before.index) &&
-		    holds(mine, locks_held(w->t, before, mine), h.object))
+		    keeps_out(w->t, before, h.object, reads))
 			leave = before;
 		if (leave.index == SYM_NONE)
 			continue;
