@@ -296,10 +296,13 @@ static void ask(void *question, uint64_t symbol)
 	q->yes |= q->needed[symbol];
 }
 
-/* Those of the cause, and in a deadlock everybody who has to come to where it waits for ever. */
+/*
+ * Those of the cause, and in a deadlock everybody who has to come to where it waits for ever. Without a cause it fails
+ * on these ways whatever the order: all of them have to be taken.
+ */
 static bool matters(const struct sym_trace *t, const struct sched_answer *a, uint32_t thread)
 {
-	bool yes = thread == t->failure.thread;
+	bool yes = thread == t->failure.thread || !a->ncause;
 
 	for (size_t i = 0; i < a->ncause; i++)
 		yes |= a->cause[i].before.thread == thread || a->cause[i].after.thread == thread;
