@@ -18,7 +18,8 @@ def number(name, default):
 
 RUNS = number("CONTROL_RUNS", 1000)         # of one cell
 AUTO = number("CONTROL_AUTO", 60.0)         # seconds for the default strategy: the aim
-SECONDS = number("CONTROL_SECONDS", 3.0)    # for each other cell
+SECONDS = number("CONTROL_SECONDS", 2.0)    # for each other cell
+STILL = 1.0                                 # a native run that takes longer stands still: they take milliseconds
 ENFORCE = number("CONTROL_ENFORCE", 100)    # runs of each order
 ORDER = number("CONTROL_ORDER", 12.0)       # seconds for each order
 EXPLAIN = number("CONTROL_EXPLAIN", 30.0)   # seconds for the explanations of one program
@@ -58,7 +59,7 @@ def native(argv):
                 jobs.append((subprocess.Popen(argv, **QUIET), time.monotonic()))
             now = time.monotonic()
             for job, since in list(jobs):
-                if job.poll() is None and now - since < 5:
+                if job.poll() is None and now - since < STILL:
                     continue
                 jobs.remove((job, since))
                 runs += 1
@@ -146,18 +147,19 @@ def enforce(trace, argv, alternate):
 
 
 def seconds_of(argv, n=10):
-    """Median wall seconds of a run without anything."""
+    """Median wall seconds of a run without anything; None: all of them stood still."""
     times = []
     for _ in range(n):
         begin = time.monotonic()
         child = subprocess.Popen(argv, **QUIET)
         # wait(timeout=) looks in ever longer steps: it would round the time up.
-        limit = threading.Timer(20, child.kill)
+        limit = threading.Timer(STILL, child.kill)
         limit.start()
         child.wait()
         limit.cancel()
-        times.append(time.monotonic() - begin)
-    return sorted(times)[len(times) // 2]
+        if time.monotonic() - begin < STILL:
+            times.append(time.monotonic() - begin)
+    return sorted(times)[len(times) // 2] if times else None
 
 
 def enforcing(argv, traces):
@@ -170,5 +172,6 @@ def enforcing(argv, traces):
     failing = enforce(trace, argv, False)
     if not failing or not failing["runs"]:
         return {"why": "no schedule, or enforcing took too long"}
-    cost = failing["seconds"] / failing["runs"] / seconds_of(argv)
-    return {"failing": failing, "alternate": enforce(trace, argv, True), "cost": round(cost, 1)}
+    alone = seconds_of(argv)
+    cost = round(failing["seconds"] / failing["runs"] / alone, 1) if alone else None
+    return {"failing": failing, "alternate": enforce(trace, argv, True), "cost": cost}

@@ -25,7 +25,7 @@ def enforced(name, e, wanted):
     if e.get("why"):
         return [name, e["why"].replace("|", "/")[:100], "-", "-", "-", "-"]
     return ([name] + order(e["failing"], "same_failure", wanted) + order(e["alternate"], "failures", wanted) +
-            [f"{e['cost']:.1f}"])
+            [f"{e['cost']:.1f}" if e["cost"] else "-"])
 
 
 def misses(rows, wanted):
