@@ -490,6 +490,21 @@ void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, 
 	edges_end(&w);
 }
 
+void edges_around(const struct sym_trace *t, const struct sched_order *order, uint32_t before, struct sched_ref r,
+		  struct edges *out)
+{
+	struct edges_work w = { .t = t, .order = order, .until = order->n, .out = out };
+	struct held h[MAX_HELD];
+	size_t n = locks_held(t, r, h);
+
+	if (!n)
+		return;
+	edges_begin(&w);
+	for (size_t i = 0; i < n; i++)
+		order_sections(&w, (struct sched_ref){ before, 0 }, h[i], r.thread);
+	edges_end(&w);
+}
+
 struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,
 			     size_t until, edges_usable_fn usable, void *arg)
 {

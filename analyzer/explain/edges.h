@@ -42,6 +42,12 @@ struct sym_trace *edges_past_trace(const struct ext_result *r);
  */
 struct sched_ref edges_outside(const struct sym_trace *t, const struct sched_order *order,
 			       struct sched_ref r, size_t place);
+/*
+ * Somebody is going to wait at r, which may be behind the last event, for something that thread `before` does: who was in a section
+ * of a lock that r's thread holds there has left it before that one enters it. Adds to out->v.
+ */
+void edges_around(const struct sym_trace *t, const struct sched_order *order, uint32_t before, struct sched_ref r,
+		  struct edges *out);
 /* Where it is in the order; order->n: not in it. */
 size_t edges_place(const struct sched_order *order, struct sched_ref r);
 

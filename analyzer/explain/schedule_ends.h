@@ -20,6 +20,15 @@ struct schedule_edge *schedule_push(struct schedule *s, bool source_told, struct
 void schedule_meetings(struct explanation *e, struct schedule *s);
 
 /*
+ * schedule_calls.c: system calls that have to do with the same files, as far as the order leaves room for how they were
+ * recorded. By thread, `last` gets the last one that has a part in it. s NULL: only asks whether there is any.
+ */
+bool schedule_calls(struct explanation *e, struct schedule *s, const struct sched_order *order, size_t until,
+		    const struct ext_call **last);
+/* Where its thread can be held behind that call. False: it cannot be told. */
+bool schedule_call_end(struct explanation *e, struct schedule *s, const struct ext_call *c, struct schedule_end *out);
+
+/*
  * A thread that had only begun, or not even that: held at its start. One that was being made when the run
  * failed has no name yet: it is whoever has no part in the order.
  */

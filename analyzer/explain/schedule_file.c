@@ -177,6 +177,14 @@ static void hold_where_it_stands(struct explanation *e, struct schedule *s, stru
 		schedule_end_free(&out.source);
 }
 
+static void hold_behind_call(struct explanation *e, struct schedule *s, struct sched_ref until, const struct ext_call *c)
+{
+	struct schedule_end a = { 0 }, b = { 0 };
+	bool a_told = end_of(e, s, until, true, false, &a), b_told = schedule_call_end(e, s, c, &b);
+
+	schedule_push(s, a_told, a, b_told, b);
+}
+
 /* How much of the order happens up to the failure: what comes behind it must not happen. */
 static size_t up_to_failure(const struct sym_trace *t, const struct sched_order *o)
 {
@@ -216,7 +224,7 @@ static void add_queue(struct explanation *e, struct schedule *s)
  * next came after the failure, so they wait for that; when it has no place, for the
  * last event before it. A deadlock needs nobody to stop, but those who wait to come in their order.
  */
-static void add_holds(struct explanation *e, struct schedule *s)
+static void add_holds(struct explanation *e, struct schedule *s, const struct ext_call **calls)
 {
 	const struct sym_trace *t = e->extracted->trace;
 	const struct sched_order *o = &e->answer->failing;
@@ -230,7 +238,9 @@ static void add_holds(struct explanation *e, struct schedule *s)
 	for (uint32_t i = 0; i < t->nthreads && last[failed].index != SYM_NONE; i++) {
 		if (i == failed)
 			continue;
-		if (last[i].index == SYM_NONE)
+		if (calls[i] && (last[i].index == SYM_NONE || calls[i]->next > last[i].index))
+			hold_behind_call(e, s, last[failed], calls[i]);
+		else if (last[i].index == SYM_NONE)
 			hold_where_it_stands(e, s, last[failed], i);
 		else if (event_at(t, last[i])->op != SYM_EXIT)
 			add_edge(e, s, (struct sched_edge){ last[failed], last[i] }, true);
@@ -385,7 +395,9 @@ static err_t no_such_way(struct schedule *s)
 	return err_new(ERR_NOANSWER, "there is no such way to enforce the order");
 }
 
-/* With what led to where the window begins, and, should that fail, without. */
+/*
+ * With what led to where the window begins and what the threads did to files, and, should that fail, without.
+ */
 err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 {
 	const struct sched_answer *a = e->answer;
@@ -397,15 +409,17 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 	schedule_meetings(e, &s);
 	if (s.edges.n)
 		return way ? no_such_way(&s) : finish(e, &s, f);
-	bool past = has_past(e, &a->failing, until);
-	if (way && !past)
-		return no_such_way(&s);
+	const struct ext_call **calls = xcalloc(e->extracted->trace->nthreads + 1, sizeof *calls);
+	bool past = has_past(e, &a->failing, until), met = schedule_calls(e, NULL, &a->failing, until, calls);
 	if (!way && past)
 		add_past(e, &s, &a->failing, until);
 	add_edges(e, &s, &a->failing, until);
 	add_interrupts(e, &s, &a->failing, until);
-	add_holds(e, &s);
-	return finish(e, &s, f);
+	if (!way && met)
+		schedule_calls(e, &s, &a->failing, until, calls);
+	add_holds(e, &s, calls);
+	free(calls);
+	return way && !past && !met ? no_such_way(&s) : finish(e, &s, f);
 }
 
 /* The first event of the failing order that is shown: there the trouble begins. */

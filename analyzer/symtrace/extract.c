@@ -213,6 +213,8 @@ static struct ext_result *result_of(struct ext *x)
 		vec_push(&r->past, x->sync_before.v[i]);
 	for (size_t i = 0; i < x->interrupts.n; i++)
 		vec_push(&r->interrupts, x->interrupts.v[i]);
+	for (size_t i = 0; i < x->calls.n && !x->calls_lost; i++)
+		vec_push(&r->calls, x->calls.v[i]);
 	r->onward_insns = ext_onward_insns(x);
 	r->computed = xcalloc(x->threads.n + 1, sizeof *r->computed);
 	for (size_t i = 0; i < x->threads.n; i++)
@@ -267,6 +269,7 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	vec_free(&x.destroyed);
 	vec_free(&x.sent);
 	vec_free(&x.interrupts);
+	ext_files_free(&x);
 	free(x.misuse_watch.slots);
 	vec_free(&x.pinned);
 	vec_free(&x.sync_before);
@@ -287,6 +290,7 @@ void ext_result_free(struct ext_result *r)
 	free(r->misuse.name);
 	vec_free(&r->past);
 	vec_free(&r->interrupts);
+	vec_free(&r->calls);
 	free(r->started);
 	sym_trace_free(r->trace);
 	free(r);

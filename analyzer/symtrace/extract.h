@@ -90,10 +90,32 @@ struct ext_interrupt {
 	uint32_t next; /* the receiver's first event behind that */
 };
 
+#define EXT_TOUCHES 4
+
+/* Calls that read a thing may change places, also those that enter names into a directory. */
+enum ext_touch_how { EXT_NOT_AT_ALL, EXT_READS, EXT_ENTERS, EXT_CHANGES };
+
+struct ext_touch {
+	uint64_t object;
+	enum ext_touch_how how;
+};
+
+/* A system call that has to do with files, named as for signals, and what it touched. */
+struct ext_call {
+	uint32_t thread;
+	uint32_t next;        /* its thread's first event behind it */
+	uint64_t pc, n;
+	uint64_t caller;      /* where it returns to in the program's own code; 0: not known */
+	uint64_t begin, end;  /* on one scale: of calls that overlap, which was first is not known */
+	struct ext_touch touches[EXT_TOUCHES];
+	unsigned ntouches;
+};
+
 struct ext_result {
 	struct sym_trace *trace;
 	VEC(struct ext_past) past; /* in the order of the run; empty when there are too many */
 	VEC(struct ext_interrupt) interrupts;
+	VEC(struct ext_call) calls; /* as they ended; empty when there are too many */
 	bool *started;      /* by thread: it had begun when the window begins */
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
 	uint64_t base;      /* run time before which nothing was looked at; 0: all was */

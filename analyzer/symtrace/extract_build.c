@@ -361,8 +361,10 @@ static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter
 		x->kernel_waits = true;
 	ext_time(x, thread, leave ? leave->tsc : enter->tsc);
 	ext_signals_call(x, thread, enter, leave != NULL);
-	if (leave)
+	if (leave) {
 		ext_closed_watch(x, thread, enter, leave);
+		ext_files_call(x, thread, enter, leave);
+	}
 	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 &&
 	    mach_time(x->run) >= x->from)
 		remapped(x, thread, enter, (uint64_t)leave->result,

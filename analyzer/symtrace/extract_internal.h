@@ -148,6 +148,12 @@ struct ext_sent {
 	uint64_t pc, n;  /* the call */
 };
 
+/* What a descriptor stands for. */
+struct ext_file {
+	uint64_t opened; /* a number of its own; descriptors may share it. 0: it is closed, or not known */
+	char *path;      /* or NULL */
+};
+
 struct ext_stack_seen {
 	uint64_t hash; /* of its pcs; 0: free */
 	uint32_t stack;
@@ -177,6 +183,10 @@ struct ext {
 	VEC(struct ext_destroyed) destroyed;
 	VEC(struct ext_sent) sent;
 	VEC(struct ext_interrupt) interrupts;
+	VEC(struct ext_file) files; /* by descriptor */
+	uint64_t nopened;
+	VEC(struct ext_call) calls;
+	bool calls_lost;
 	struct ext_counter *counters;
 	size_t ncounters, used_counters;
 	bool failing_in_runtime; /* the failing thread died inside a library call ... */
@@ -245,6 +255,10 @@ uint32_t ext_sync_pending(struct ext *x, uint32_t thread);
 /* extract_signals.c: a system call begins, or has returned; a handler begins */
 void ext_signals_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, bool returned);
 void ext_signals_delivered(struct ext *x, uint32_t receiver, uint32_t signal);
+
+/* extract_files.c: a system call has returned */
+void ext_files_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, const struct trc_leave *leave);
+void ext_files_free(struct ext *x);
 
 /* extract_locate.c */
 void ext_locations_add(struct ext *x, uint64_t address, unsigned size);
