@@ -82,32 +82,14 @@ static err_t report(const char *path, struct explanation *e, struct options *o)
 	return bad;
 }
 
-static void keep_schedule(const char *path, struct explanation *e, bool alternate, unsigned way)
-{
-	char *name = explain_schedule_name(path, alternate, way);
-	FILE *f = fopen(name, "we");
-	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
-
-	if (f)
-		fclose(f);
-	if (bad)
-		remove(name);
-	err_free(bad);
-	free(name);
-}
-
 /* Kept beside the streams: `csched info` shows it, `csched replay --native` enforces it. */
 static void keep_beside(const char *path, struct explanation *e)
 {
 	if (e->t->packed || !e->answer->found)
 		return;
 	/* Without occurrences nothing can be enforced: csched replay --native finds them itself. */
-	if (!e->extracted->base) {
-		for (unsigned way = 0; way < EXPLAIN_FAILING_WAYS; way++)
-			keep_schedule(path, e, false, way);
-		for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
-			keep_schedule(path, e, true, way);
-	}
+	if (!e->extracted->base)
+		explain_keep_schedules(e, path);
 	char *name = xasprintf("%s/fingerprint", path);
 	FILE *f = fopen(name, "we");
 	if (f) {

@@ -590,8 +590,13 @@ static err_t replay(const struct native_request *q, int *status)
 		kept_schedules(q, &files);
 	if (!e && !files.v.n)
 		e = explain_now(q->trace, &x);
+	/* Next time, or for the other order, it need not be explained again. */
+	if (!e && x && x->answer && !t->packed) {
+		explain_keep_schedules(x, q->trace);
+		kept_schedules(q, &files);
+	}
 	interrupt_catch();
-	if (!e && x)
+	if (!e && x && !files.v.n)
 		e = make_schedules(q, x, &files);
 	if (!e)
 		e = run_it(q, t, &files, status);

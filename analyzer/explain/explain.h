@@ -148,6 +148,8 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f);
 err_t explain_write_alternate(struct explanation *e, unsigned way, FILE *f);
 /* The file beside the trace that holds it; malloc'd. */
 char *explain_schedule_name(const char *trace, bool alternate, unsigned way);
+/* All of them, beside the streams of a trace that is a directory; those that cannot be written are not there then. */
+void explain_keep_schedules(struct explanation *e, const char *trace);
 #define EXPLAIN_FAILING_WAYS 2
 #define EXPLAIN_MAX_WAYS 9 /* of alternates */
 

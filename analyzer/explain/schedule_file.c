@@ -526,3 +526,25 @@ char *explain_schedule_name(const char *trace, bool alternate, unsigned way)
 		return xasprintf("%s/%s-%u.schedule", trace, name, way + 1);
 	return xasprintf("%s/%s.schedule", trace, name);
 }
+
+static void keep_schedule(struct explanation *e, const char *trace, bool alternate, unsigned way)
+{
+	char *name = explain_schedule_name(trace, alternate, way);
+	FILE *f = fopen(name, "we");
+	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
+
+	if (f)
+		fclose(f);
+	if (bad)
+		remove(name);
+	err_free(bad);
+	free(name);
+}
+
+void explain_keep_schedules(struct explanation *e, const char *trace)
+{
+	for (unsigned way = 0; way < EXPLAIN_FAILING_WAYS; way++)
+		keep_schedule(e, trace, false, way);
+	for (unsigned way = 0; way < EXPLAIN_MAX_WAYS; way++)
+		keep_schedule(e, trace, true, way);
+}
