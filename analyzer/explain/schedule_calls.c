@@ -96,7 +96,7 @@ static bool follows(struct work *w, size_t i, size_t k)
 }
 
 /* Back to the last one that changed the object: what was before that comes before it. */
-static void follow_object(struct work *w, size_t k, struct ext_touch touched)
+static void follow_object(struct work *w, size_t k, struct ext_call_touch touched)
 {
 	for (size_t i = k; i-- > 0 && !w->calls.v[k].left_out;) {
 		const struct placed *p = &w->calls.v[i];

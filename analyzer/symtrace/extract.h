@@ -95,7 +95,7 @@ struct ext_interrupt {
 /* Calls that read a thing may change places, also those that enter names into a directory. */
 enum ext_touch_how { EXT_NOT_AT_ALL, EXT_READS, EXT_ENTERS, EXT_CHANGES };
 
-struct ext_touch {
+struct ext_call_touch {
 	uint64_t object;
 	enum ext_touch_how how;
 };
@@ -107,7 +107,7 @@ struct ext_call {
 	uint64_t pc, n;
 	uint64_t caller;      /* where it returns to in the program's own code; 0: not known */
 	uint64_t begin, end;  /* on one scale: of calls that overlap, which was first is not known */
-	struct ext_touch touches[EXT_TOUCHES];
+	struct ext_call_touch touches[EXT_TOUCHES];
 	unsigned ntouches;
 };
 

@@ -133,7 +133,7 @@ static bool path_of(struct ext *x, const struct trc_enter *enter, unsigned arg, 
 static void touch(struct ext_call *c, uint64_t object, enum ext_touch_how how)
 {
 	if (c->ntouches < EXT_TOUCHES)
-		c->touches[c->ntouches++] = (struct ext_touch){ object, how };
+		c->touches[c->ntouches++] = (struct ext_call_touch){ object, how };
 }
 
 static void touch_path(struct ext_call *c, const char *path, enum ext_touch_how how, bool entry)
