@@ -67,8 +67,8 @@
  * wants ordered; and when the path has grown long enough to show what is hot (profile.c):
  * fragments made from then on follow the usual way of their branches, through code
  * that other fragments hold. A thread notes the generation it
- * lives in when it next passes the dispatcher; until all have passed, nothing
- * is linked again, so a direct successor is never ambiguous to a reader.
+ * lives in when it next passes the dispatcher; until all have passed, no fragment of an older
+ * one is linked again, and none is entered by the table, so a direct successor is never ambiguous to a reader.
  *
  * ---- When it cannot go on
  *
