@@ -17,6 +17,8 @@ struct build {
 	uint32_t passed_taken, guessed, cases; /* as in struct trc_fragment */
 	unsigned ncalls;       /* calls that were followed and not returned from ... */
 	uint64_t calls[TR_MAX_CALLS]; /* ... and where they return to */
+	int32_t slots[TR_MAX_CALLS];  /* where on the stack that is, as far as it is certain; see returns.c */
+	int32_t depth;                /* where the stack pointer is, on the same scale */
 	bool hot;             /* it may hold code that other fragments hold */
 	unsigned nback;       /* where branches back led that were followed */
 	uint64_t back[TR_MAX_BACK];
@@ -53,7 +55,17 @@ bool follow_loop(struct build *b, const struct insn *in, enum tr_usual usual);
 struct tr_targets guess(struct build *b, const struct insn *in);
 /* indirect.c: false when the fragment ends here */
 bool indirect_transfer(struct build *b, const struct insn *in);
+/* Bytes a near return takes off the stack. */
+static inline unsigned ret_pops(const struct insn *in, const uint8_t *code)
+{
+	return in->imm_len ? 8u + code[in->imm_off] + ((unsigned)code[in->imm_off + 1] << 8) : 8;
+}
+/* returns.c */
+#define TR_SLOT_LOST INT32_MIN
 void push_call(struct build *b, uint64_t back);
+uint64_t pop_call(struct build *b, unsigned bytes, bool *sure);
+/* An instruction that is no branch has been copied, with calls that are followed; what does it do to the stack? */
+void returns_note(struct build *b, const struct insn *in, const uint8_t *code);
 /* order.c: an instruction that takes a ticket; the parts around it. */
 bool order_possible(const struct insn *in);
 void order_emit(struct build *b, const struct insn *in);

@@ -231,10 +231,49 @@ bool emit_copy_reaches(const struct insn *in, const uint8_t *code, uint64_t pc)
 	return d > -0x7ff00000 && d < 0x7ff00000 && !(in->prefixes & INSN_P67);
 }
 
+/*
+ * Loads into a general register, and lea: the register itself can hold the address. Without these a fragment ended wherever
+ * a call had led into a module that is far away: such code begins by loading something of its own.
+ */
+bool emit_far_possible(const struct insn *in)
+{
+	unsigned prefixes = INSN_P66 | INSN_P67 | INSN_PF2 | INSN_PF3 | INSN_PLOCK;
+	bool load = in->map == 0 ? in->op == 0x8b || in->op == 0x63 :
+		    in->map == 1 && (in->op & 0xf6) == 0xb6;
+	bool lea = in->map == 0 && in->op == 0x8d && in->rex & 8;
+
+	return (load || lea) && in->cls == INSN_NORMAL && !in->vex && !(in->prefixes & prefixes) &&
+	       !(in->flags & (INSN_USES_FS | INSN_USES_GS)) && insn_reg(in) != REG_RSP_;
+}
+
+/* movabs reg, address;  the instruction with [reg] */
+static void copy_far(const struct insn *in, const uint8_t *code, uint64_t pc)
+{
+	unsigned reg = (unsigned)insn_reg(in), low = reg & 7, high = reg >> 3;
+
+	e8(0x48 | high), e8(0xb8 | low);
+	e64((uint64_t)new_displacement(in, code, pc, NULL, in->len));
+	if (in->op == 0x8d)
+		return;
+	e8(0x40 | (in->rex & 8) | high << 2 | high);
+	if (in->map == 1)
+		e8(0x0f);
+	e8(in->op);
+	e8((low == REG_RBP_ ? 0x40 : 0) | low << 3 | low);
+	if (low == REG_RSP_)
+		e8(0x24); /* r12 takes a sib */
+	if (low == REG_RBP_)
+		e8(0); /* rbp and r13 a displacement */
+}
+
 void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc)
 {
 	uint8_t *at = tr_at;
 
+	if (emit_far_possible(in) && !emit_copy_reaches(in, code, pc)) {
+		copy_far(in, code, pc);
+		return;
+	}
 	emit_plain(code, in->len);
 	if (in->flags & INSN_RIPREL)
 		((struct tr_unaligned *)(at + in->disp_off))->v32 =

@@ -118,6 +118,7 @@ void emit_vec15_low_out(void);
 void emit_vzeroupper_fix(void);                    /* the same for the saved copy */
 void emit_copy(const struct insn *in, const uint8_t *code, uint64_t pc);
 bool emit_copy_reaches(const struct insn *in, const uint8_t *code, uint64_t pc);
+bool emit_far_possible(const struct insn *in); /* it can be copied even so */
 /* Behind an opcode: `reg` and the instruction's operand. No immediate may follow. */
 void emit_operand(int reg, const struct insn *in, const uint8_t *code, uint64_t pc);
 void emit_lea(int reg, const struct insn *in, const uint8_t *code, uint64_t pc);

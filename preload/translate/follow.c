@@ -57,10 +57,12 @@ struct tr_targets guess(struct build *b, const struct insn *in)
 	unsigned max = b->hot ? TR_MAX_SIDES : TR_STRAIGHT_SIDES;
 	struct tr_targets t = { .n = 0 }, all = { .n = 0 };
 
-	if (in->cls == INSN_RET && b->ncalls)
-		all = (struct tr_targets){ .to = { b->calls[--b->ncalls] }, .n = 1, .usual = true };
-	else if (b->hot || tr_is_hot(b->pc))
+	if (in->cls == INSN_RET && b->ncalls) {
+		all = (struct tr_targets){ .n = 1, .usual = true };
+		all.to[0] = pop_call(b, ret_pops(in, (const uint8_t *)b->pc), &all.sure);
+	} else if (b->hot || tr_is_hot(b->pc)) {
 		all = tr_targets_of(b->pc);
+	}
 	for (unsigned i = 0; i < all.n && b->nsides + t.n + 1 < max; i++) {
 		if (!tr_code_avail(all.to[i]) || (!b->hot && tr_lookup(all.to[i])))
 			all.usual &= i > 0;
@@ -68,5 +70,6 @@ struct tr_targets guess(struct build *b, const struct insn *in)
 			t.to[t.n++] = all.to[i];
 	}
 	t.usual = all.usual && t.n;
+	t.sure = all.sure && t.usual;
 	return t;
 }

@@ -188,8 +188,9 @@ static bool must_stop(const struct build *b, const struct insn *in, const struct
 	    (in->flags & INSN_USES_GS && in->flags & INSN_MEM))
 		return true;
 	/* A branch through a pointer finds it anywhere: calls of other modules, which are made through such, are followed. */
-	return !(in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND) &&
-	       !emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc);
+	if (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc))
+		return false;
+	return w->flags || is_ordered(in, w) || !emit_far_possible(in);
 }
 
 static bool translatable(const struct insn *in)
@@ -267,6 +268,8 @@ static void copy_run(struct build *b)
 			tr_code_used(pc);
 		}
 		emit_plain((const uint8_t *)pc, in->len);
+		if (b->ncalls)
+			returns_note(b, in, (const uint8_t *)pc);
 		b->lens[n++] = in->len;
 		last = pc;
 		pc += in->len;
@@ -308,6 +311,8 @@ static void fill(struct build *b)
 			halves(b, &in, &wish);
 		else
 			more = one(b, &in, is_ordered(&in, &wish));
+		if (b->ncalls && in.cls == INSN_NORMAL)
+			returns_note(b, &in, (const uint8_t *)b->last_pc);
 		unsigned flags = (b->ticket ? TR_LEN_TICKET : 0) |
 				 (b->vec15_in ? TR_LEN_VEC15 : 0) |
 				 (b->vec15_low ? TR_LEN_LOW15 : 0) |

@@ -20,17 +20,6 @@ enum { RCX = REG_RCX_, RDX = REG_RDX_ };
 #define MOST_CASES 3 /* jrcxz reaches 127 bytes, and what is done for one takes up to 46 */
 _Static_assert(TR_TARGETS <= MOST_CASES + 1, "the first may be followed, the others are cases");
 
-/* A followed call returns behind itself, but for the oldest when there are too many. */
-void push_call(struct build *b, uint64_t back)
-{
-	if (b->ncalls == TR_MAX_CALLS) {
-		b->ncalls--;
-		for (unsigned i = 0; i < b->ncalls; i++)
-			b->calls[i] = b->calls[i + 1];
-	}
-	b->calls[b->ncalls++] = back;
-}
-
 /* rcx is the target less *base; now it is less `to`. */
 static void move_base(uint64_t *base, uint64_t to)
 {
@@ -181,27 +170,39 @@ static void go_on(struct build *b, const struct tr_targets *t)
 	b->pc = target;
 }
 
+/* Goes on behind the call that it returns from. */
+static void go_back(struct build *b, uint64_t target, unsigned bytes)
+{
+	place_in_row(b, target);
+	b->guessed |= 1u << b->nsides;
+	b->sides[b->nsides++] = (struct trc_side){ b->pc, target };
+	e32(0x24a48d48), e32(bytes); /* lea rsp, [rsp+bytes] */
+	b->goes_along = true;
+	b->pc = target;
+}
+
 /* Returns false when the fragment ends here. */
 bool indirect_transfer(struct build *b, const struct insn *in)
 {
 	const uint8_t *code = (const uint8_t *)b->pc;
 	uint64_t back = b->pc + in->len;
+	struct tr_targets t = guess(b, in);
 
 	vec15_settle(b);
+	if (t.sure) {
+		go_back(b, t.to[0], ret_pops(in, code));
+		return true;
+	}
 	emit_gs_store(CTX_RCX, RCX);
 	if (in->cls == INSN_RET) {
 		e8(0x59); /* pop rcx */
-		if (in->imm_len) {
-			e8(0x48), e8(0x8d), e8(0xa4), e8(0x24); /* lea rsp, [rsp+imm] */
-			e32(code[in->imm_off] | (uint32_t)code[in->imm_off + 1] << 8);
-		}
+		if (in->imm_len)
+			e32(0x24a48d48), e32(ret_pops(in, code) - 8); /* lea rsp, [rsp+imm] */
 	} else {
 		emit_load_target(in, code, b->pc);
 		if (in->cls == INSN_CALL_IND)
 			emit_push_constant(back);
 	}
-	struct tr_targets t = guess(b, in);
-
 	if (!t.usual) {
 		end_indirect(b, &t);
 		return false;

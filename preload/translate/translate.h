@@ -413,6 +413,7 @@ struct tr_targets {
 	uint64_t to[TR_TARGETS];
 	unsigned n;
 	bool usual; /* the first is where it goes nearly always */
+	bool sure;  /* ... always */
 };
 struct tr_targets tr_targets_of(uint64_t pc);
 void tr_targets_add(uint64_t pc, uint64_t to, uint32_t times);
