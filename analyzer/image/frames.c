@@ -62,6 +62,18 @@ static void push(struct img_module *m, const char *function, struct spot s, bool
 		.module = m->name, .offset = offset, .inlined = inlined });
 }
 
+/* Compilers call what a lambda does artificial, too, but that somebody wrote. */
+static bool is_implicit(Dwarf_Die *function)
+{
+	Dwarf_Attribute attr;
+	bool yes = false;
+
+	if (!dwarf_attr_integrate(function, DW_AT_artificial, &attr) || dwarf_formflag(&attr, &yes) || !yes)
+		return false;
+	const char *name = img_die_name(function);
+	return name && strcmp(name, "operator()") != 0;
+}
+
 static const char *by_symbol(struct img_module *m, uint64_t vaddr, uint64_t *offset)
 {
 	const struct img_symbol *s = img_symbol_at(m, vaddr);
@@ -100,6 +112,7 @@ static void resolve(struct img_module *m, uint64_t vaddr)
 		const char *inlined = img_function_name(m, &scope[i]);
 
 		push(m, inlined ? inlined : "(inlined)", s, true, 0);
+		m->frames.v[m->frames.n - 1].implicit = is_implicit(&scope[i]);
 		s = call_site(u, &scope[i]);
 	}
 	if (f) {
@@ -108,6 +121,7 @@ static void resolve(struct img_module *m, uint64_t vaddr)
 	}
 	name = name ? public_name(m, name, f->entry) : by_symbol(m, vaddr, &offset);
 	push(m, name, s, false, offset);
+	m->frames.v[m->frames.n - 1].implicit = f && is_implicit((Dwarf_Die *)&f->die);
 	vec_push(&m->frames, (struct img_frame){ 0 });
 }
 

@@ -111,6 +111,8 @@ struct img_frame {
 	uint64_t pc;
 	uint64_t offset;      /* of pc from the start of the function, 0 if inlined */
 	bool inlined;         /* into the next frame */
+	bool implicit;        /* a constructor, destructor or assignment that the compiler wrote:
+			       * its line is that of the class */
 };
 
 /*

@@ -33,7 +33,8 @@ static uint32_t add_frames(struct ext *x, uint64_t pc, struct sym_frame *out, ui
 	for (size_t i = 0; i < got && n < MAX_FRAMES; i++) {
 		const struct img_frame *f = &frames[i];
 
-		if (is_shim(f) || is_start_up(f) ||
+		/* What the compiler wrote stands nowhere: who made the object, or let it go, is wanted. */
+		if (is_shim(f) || is_start_up(f) || f->implicit ||
 		    (f->module && !strncmp(f->module, "libc.so", 7) && !f->file && n > 0))
 			continue;
 		out[n++] = (struct sym_frame){ (char *)f->function, (char *)f->file, f->line, pc,
