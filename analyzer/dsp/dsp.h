@@ -101,6 +101,7 @@ struct dsp_region {
 	uint32_t other_lock;  /* held by the intruder only */
 	uint32_t own_lock;    /* held from first to last, not by the intruder */
 	uint32_t both_lock;   /* held at first and at last, let go in between; not by the intruder */
+	uint32_t shared_lock; /* held at all three and throughout, but for reading only */
 	uint32_t release;     /* event index in thread where common_lock is let go */
 };
 
@@ -142,6 +143,20 @@ struct dsp {
 /* The answer may have found nothing: the projection then says so. */
 err_t dsp_build(const struct sym_trace *t, const struct sched_answer *a, struct dsp **out);
 void dsp_free(struct dsp *d);
+
+/*
+ * A block that `thread` used before its event `event`, having been freed by another one before its
+ * event `freed_event`; stacks of the trace, SYM_NONE: not known.
+ */
+struct dsp_freed {
+	uint64_t base, size;
+	uint32_t thread, event, stack;
+	uint32_t freed_by, freed_event, freed_stack;
+	const char *name; /* of what was used */
+};
+
+/* The hint becomes one about this, unless the root cause is about the block anyway. */
+void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d);
 
 const char *dsp_hint_name(enum dsp_hint_kind k); /* "none", "atomic", ... */
 

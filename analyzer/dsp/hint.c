@@ -158,6 +158,10 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	else if (r->own_lock != SYM_NONE)
 		strbuf_fmt(&b, " in the middle of it, without `%s', which %s holds throughout. Hold "
 			   "it there too.", t->objects[r->own_lock].name, me);
+	else if (r->shared_lock != SYM_NONE)
+		strbuf_fmt(&b, " in the middle of it. Both hold `%s', but for reading, which keeps no other "
+			   "reader out: lock it for writing at both places%s.", t->objects[r->shared_lock].name,
+			   r->var != SYM_NONE ? ", or use an atomic operation where that is enough" : "");
 	else
 		strbuf_fmt(&b,
 			   " in the middle of it, and no lock is held at both places. One "
@@ -496,6 +500,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
 		return;
 	p = pair_to_order(t, pairs);
+	if (p && dsp_published_hint(m, p, &d->hint))
+		return;
 	if (p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint))
 		return;
 	if (d->nregions) {

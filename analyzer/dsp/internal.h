@@ -88,6 +88,8 @@ typedef VEC(struct dsp_held) dsp_held_locks;
 /* Locks thread holds just before its event `index`; semaphores that are used as locks count. */
 void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 		    dsp_held_locks *held);
+/* Fills in which locks are held at a region and by who got in between. */
+void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r);
 bool dsp_acquires(const struct sym_event *e);
 bool dsp_releases(const struct sym_event *e);
 /* The thread that holds what the i-th blocked one wants, at its own blocked
@@ -96,6 +98,14 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
 
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
+
+/* Conditions between the two events of a thread mention what the first one read. */
+bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last);
+/* The failure's condition does. */
+bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e);
+
+/* hint_published.c: p, which the alternate has the other way round. */
+bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
 
 /* hint_waits.c */
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h);

@@ -87,6 +87,68 @@ void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 	drop_counters(t, held);
 }
 
+/* A lock that is held at both ends (throughout: since the same event), and is not held by the other. */
+static uint32_t held_without(const dsp_held_locks *first, const dsp_held_locks *last,
+			     const dsp_held_locks *other, bool throughout)
+{
+	for (size_t i = 0; i < first->n; i++)
+		for (size_t k = 0; k < last->n; k++) {
+			bool held = false;
+
+			if (first->v[i].object != last->v[k].object ||
+			    (throughout && first->v[i].since != last->v[k].since))
+				continue;
+			for (size_t o = 0; o < other->n; o++)
+				held |= other->v[o].object == first->v[i].object;
+			if (!held)
+				return first->v[i].object;
+		}
+	return SYM_NONE;
+}
+
+void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
+{
+	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
+
+	dsp_locks_held(t, r->thread, r->first, &first);
+	dsp_locks_held(t, r->end.thread, r->end.index, &last);
+	dsp_locks_held(t, r->intruder.thread, r->intruder.index, &other);
+	r->common_lock = r->other_lock = r->own_lock = r->both_lock = r->shared_lock = r->release = SYM_NONE;
+	for (size_t o = 0; o < other.n; o++) {
+		uint32_t lock = other.v[o].object;
+		bool at_first = false, at_last = false;
+
+		for (size_t i = 0; i < first.n; i++)
+			at_first |= first.v[i].object == lock;
+		for (size_t i = 0; i < last.n; i++)
+			at_last |= last.v[i].object == lock;
+		if (at_first && at_last)
+			r->common_lock = lock;
+		else
+			r->other_lock = lock;
+	}
+	for (uint32_t i = r->last == SYM_NONE ? (uint32_t)t->threads[r->thread].nevents : r->last;
+	     r->common_lock != SYM_NONE && i-- > r->first;) {
+		const struct sym_event *e = &t->threads[r->thread].events[i];
+
+		if (dsp_releases(e) && e->target == r->common_lock)
+			r->release = i;
+	}
+	/* Held throughout: then the intruder cannot have been in between under it, unless both only read. */
+	if (r->release == SYM_NONE) {
+		if (r->common_lock != SYM_NONE && t->objects[r->common_lock].kind == SYM_RWLOCK)
+			r->shared_lock = r->common_lock;
+		r->common_lock = SYM_NONE;
+	}
+	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE)
+		r->own_lock = held_without(&first, &last, &other, true);
+	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE && r->own_lock == SYM_NONE)
+		r->both_lock = held_without(&first, &last, &other, false);
+	vec_free(&first);
+	vec_free(&last);
+	vec_free(&other);
+}
+
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since)
 {
 	const struct sym_failure *f = &t->failure;

@@ -79,21 +79,13 @@ static bool compared_to(const struct sym_trace *t, const struct sym_event *first
 	return false;
 }
 
-/* What `last` does, or whether it is reached, depends on what `first` read. */
-static bool depends(const struct sym_trace *t, const struct sym_event *first,
-		    const struct sym_event *last)
+/* Whether `last` is reached, or where that is, depends on what `first` read. */
+bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last)
 {
 	const struct sym_thread *th = &t->threads[first->thread];
 	const struct expr *x = read_symbol(t, first);
 
-	if (!x)
-		return false;
-	if (written_from(t, first, last))
-		return true;
-	/* ... or the failure itself compares the two. */
-	if (t->failure.thread == first->thread && mentions(t, t->failure.condition, x->value))
-		return true;
-	for (size_t i = 0; i < th->nconds; i++) {
+	for (size_t i = 0; x && i < th->nconds; i++) {
 		uint32_t after = th->conds[i].after;
 
 		if (after != SYM_NONE && after >= first->index && after < last->index &&
@@ -103,6 +95,21 @@ static bool depends(const struct sym_trace *t, const struct sym_event *first,
 	return false;
 }
 
+bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct expr *x = read_symbol(t, e);
+
+	return x && t->failure.thread == e->thread && mentions(t, t->failure.condition, x->value);
+}
+
+/* What `last` does, or whether it is reached, depends on what `first` read; or the failure compares the two. */
+static bool depends(const struct sym_trace *t, const struct sym_event *first,
+		    const struct sym_event *last)
+{
+	return written_from(t, first, last) || dsp_decides_on_way(t, first, last) ||
+	       dsp_failure_mentions(t, first);
+}
+
 /* The path, or the failure, depends on what e read. (Not where: traces of other
  * tools have all conditions at a thread's end.) */
 static bool decides(const struct sym_trace *t, const struct sym_event *e)
@@ -110,11 +117,9 @@ static bool decides(const struct sym_trace *t, const struct sym_event *e)
 	const struct sym_thread *th = &t->threads[e->thread];
 	const struct expr *x = read_symbol(t, e);
 
-	if (!x)
-		return false;
-	if (t->failure.thread == e->thread && mentions(t, t->failure.condition, x->value))
+	if (dsp_failure_mentions(t, e))
 		return true;
-	for (size_t i = 0; i < th->nconds; i++)
+	for (size_t i = 0; x && i < th->nconds; i++)
 		if (mentions(t, th->conds[i].cond, x->value))
 			return true;
 	return false;
@@ -169,65 +174,6 @@ static bool spans_others(const struct sym_trace *t, struct sched_ref first, stru
 	return fork != SYM_NONE && fork > first.index && fork < last.index;
 }
 
-/* A lock that is held at both ends (throughout: since the same event), and is not held by the other. */
-static uint32_t held_without(const dsp_held_locks *first, const dsp_held_locks *last,
-			     const dsp_held_locks *other, bool throughout)
-{
-	for (size_t i = 0; i < first->n; i++)
-		for (size_t k = 0; k < last->n; k++) {
-			bool held = false;
-
-			if (first->v[i].object != last->v[k].object ||
-			    (throughout && first->v[i].since != last->v[k].since))
-				continue;
-			for (size_t o = 0; o < other->n; o++)
-				held |= other->v[o].object == first->v[i].object;
-			if (!held)
-				return first->v[i].object;
-		}
-	return SYM_NONE;
-}
-
-static void locks_of(const struct sym_trace *t, struct dsp_region *r)
-{
-	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
-
-	dsp_locks_held(t, r->thread, r->first, &first);
-	dsp_locks_held(t, r->end.thread, r->end.index, &last);
-	dsp_locks_held(t, r->intruder.thread, r->intruder.index, &other);
-	r->common_lock = r->other_lock = r->own_lock = r->both_lock = r->release = SYM_NONE;
-	for (size_t o = 0; o < other.n; o++) {
-		uint32_t lock = other.v[o].object;
-		bool at_first = false, at_last = false;
-
-		for (size_t i = 0; i < first.n; i++)
-			at_first |= first.v[i].object == lock;
-		for (size_t i = 0; i < last.n; i++)
-			at_last |= last.v[i].object == lock;
-		if (at_first && at_last)
-			r->common_lock = lock;
-		else
-			r->other_lock = lock;
-	}
-	for (uint32_t i = r->last == SYM_NONE ? (uint32_t)t->threads[r->thread].nevents : r->last;
-	     r->common_lock != SYM_NONE && i-- > r->first;) {
-		const struct sym_event *e = &t->threads[r->thread].events[i];
-
-		if (dsp_releases(e) && e->target == r->common_lock)
-			r->release = i;
-	}
-	/* Held throughout: then the intruder cannot have been in between under it. */
-	if (r->release == SYM_NONE)
-		r->common_lock = SYM_NONE;
-	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE)
-		r->own_lock = held_without(&first, &last, &other, true);
-	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE && r->own_lock == SYM_NONE)
-		r->both_lock = held_without(&first, &last, &other, false);
-	vec_free(&first);
-	vec_free(&last);
-	vec_free(&other);
-}
-
 static void add_as(const struct dsp_map *m, candidates *c, struct sched_ref first,
 		   struct sched_ref intruder, struct sched_ref last, enum evidence evidence)
 {
@@ -246,7 +192,7 @@ static void add_as(const struct dsp_map *m, candidates *c, struct sched_ref firs
 		.intruder = intruder,
 		.var = e1->target == e2->target ? e1->target : SYM_NONE,
 	};
-	locks_of(m->t, &n.region);
+	dsp_region_locks(m->t, &n.region);
 	vec_push(c, n);
 }
 
@@ -480,6 +426,15 @@ static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
 	return x && mentions(t, t->failure.condition, x->value);
 }
 
+/* What it read its creator had given it before it was there: nobody was going to change that. */
+static bool given_at_birth(const struct dsp_map *m, struct sched_ref read)
+{
+	const struct dsp_flow *f = dsp_flow_into(m, DSP_FAILING, read);
+	uint32_t fork = f && !f->initial ? dsp_fork_towards(m->t, f->write.thread, read.thread) : SYM_NONE;
+
+	return fork != SYM_NONE && f->write.index < fork;
+}
+
 /* The other variable that decides the failure besides what f1 read: its read next to f1. */
 static bool compared_with(const struct dsp_map *m, struct sched_ref f1, struct sched_ref *f2)
 {
@@ -491,7 +446,7 @@ static bool compared_with(const struct dsp_map *m, struct sched_ref f1, struct s
 
 		*f2 = (struct sched_ref){ f1.thread, i };
 		if (e->target != th->events[f1.index].target && failure_reads(m->t, e) &&
-		    dsp_at(m, DSP_FAILING, *f2) != DSP_NEVER)
+		    dsp_at(m, DSP_FAILING, *f2) != DSP_NEVER && !given_at_birth(m, *f2))
 			return true;
 	}
 	return false;
@@ -557,7 +512,7 @@ static void split_unfinished(const struct dsp_map *m, const struct dsp_pair *p, 
 		n.region.intruder = later ? flow->write : e1;
 		n.region.compared = true;
 	}
-	locks_of(t, &n.region);
+	dsp_region_locks(t, &n.region);
 	vec_push(c, n);
 }
 

@@ -117,6 +117,8 @@ bool explain_conflict(const struct sym_event *a, const struct sym_event *b); /* 
 
 /* "Use after free: ...", "Use after return: ...", "Destroyed mutex: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
 char *explain_misuse(const struct explanation *e);
+/* What to do about a use after free, where the projection's hint is about something else. */
+void explain_misuse_hint(struct explanation *e);
 
 /*
  * later.c: nothing that was recorded avoids the failure, but a thread had not ended. Looks for an

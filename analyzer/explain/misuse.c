@@ -82,3 +82,18 @@ char *explain_misuse(const struct explanation *e)
 	strbuf_char(&b, '.');
 	return strbuf_take(&b);
 }
+
+/* Nothing is to be done about a use that nobody knows the place of, or about one's own. */
+void explain_misuse_hint(struct explanation *e)
+{
+	const struct ext_misuse *m = &e->extracted->misuse;
+
+	if (m->kind != EXT_MISUSE_FREED || m->again || m->event == SYM_NONE || m->freed_event == SYM_NONE ||
+	    m->freed_stack == SYM_NONE)
+		return;
+	struct dsp_freed f = { .base = m->base, .size = m->size, .thread = m->thread, .event = m->event,
+			       .stack = m->stack, .freed_by = m->freed_by, .freed_event = m->freed_event,
+			       .freed_stack = m->freed_stack, .name = m->name };
+
+	dsp_freed_hint(e->extracted->trace, &f, e->dsp);
+}

@@ -579,7 +579,9 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 		explain_assume_computed(e);
 	note_reach(e);
 	note_gaps(e);
-	return dsp_build(e->extracted->trace, e->answer, &e->dsp);
+	TRY(dsp_build(e->extracted->trace, e->answer, &e->dsp));
+	explain_misuse_hint(e);
+	return NULL;
 }
 
 void explanation_free(struct explanation *e)

@@ -65,6 +65,10 @@ struct ext_misuse {
 	uint32_t thread, stack; /* stacks of the trace */
 	uint32_t freed_by, freed_stack; /* stack SYM_NONE: not known */
 	char *name;             /* of what was accessed, malloc'd; NULL: freed again */
+	/* FREED: the block, and the next event of either thread when it was used and freed; SYM_NONE: that was
+	 * before the window. */
+	uint64_t base, size;
+	uint32_t event, freed_event;
 };
 
 /* A synchronisation before the window. */

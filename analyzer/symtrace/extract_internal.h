@@ -17,8 +17,9 @@ struct ext_decision {
 /* What is remembered per thread while the window is built. */
 /* A block that was freed: see extract_misuse.c. */
 struct ext_freed {
-	uint64_t base, key;
+	uint64_t base, size, key;
 	uint32_t thread, stack; /* who did it; stack SYM_NONE: not known where */
+	uint32_t event; /* its next one then; SYM_NONE: before the window */
 	bool gone; /* nothing is known of it any more */
 };
 

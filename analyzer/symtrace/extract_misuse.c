@@ -45,11 +45,11 @@ static void make_room(struct ext_misuse_watch *w, size_t more)
 	free(old);
 }
 
-static void note_freed(struct ext_misuse_watch *w, const struct ext_freed *f, uint64_t size)
+static void note_freed(struct ext_misuse_watch *w, const struct ext_freed *f)
 {
 	make_room(w, MOST_BYTES / GRANULE);
 	vec_push(&w->freed, *f);
-	for (uint64_t at = 0; at < size; at += GRANULE) {
+	for (uint64_t at = 0; at < f->size; at += GRANULE) {
 		struct ext_freed_slot *s = slot_of(w, (f->base + at) / GRANULE);
 
 		w->used += !s->granule;
@@ -70,11 +70,17 @@ static struct ext_freed *free_at(struct ext *x, uint64_t address)
 	return !f->gone && mach_read(x->run, f->base + 8, &key, 8) && key == f->key ? f : NULL;
 }
 
+static uint32_t next_event(const struct ext *x, uint32_t thread)
+{
+	return x->in_window ? (uint32_t)x->trace->threads[thread].nevents : SYM_NONE;
+}
+
 static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uint64_t pc)
 {
 	x->misuse = (struct ext_misuse){ .kind = EXT_MISUSE_FREED, .thread = thread,
 					 .stack = ext_stack(x, thread, pc), .freed_by = f->thread,
-					 .freed_stack = f->stack };
+					 .freed_stack = f->stack, .base = f->base, .size = f->size,
+					 .event = next_event(x, thread), .freed_event = f->event };
 }
 
 static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a)
@@ -90,7 +96,8 @@ static void call(struct ext *x, struct ext_thread *th, const struct mach_access 
 		x->misuse.again = true;
 		return;
 	}
-	th->freeing = (struct ext_freed){ .base = block, .thread = a->thread, .stack = SYM_NONE };
+	th->freeing = (struct ext_freed){ .base = block, .thread = a->thread, .stack = SYM_NONE,
+					   .event = next_event(x, a->thread) };
 	if (!mach_read(x->run, block + 8, &th->freeing.key, 8))
 		return;
 	th->free_site = e.site;
@@ -106,9 +113,11 @@ static void returned(struct ext *x, struct ext_thread *th)
 	char c;
 
 	th->free_site = 0;
-	if (mach_read(x->run, f->base - 8, &header, 8) && mach_read(x->run, f->base + 8, &f->key, 8) &&
-	    f->key != before && !mach_read(x->run, f->key, &c, 1) && (header & ~7ull) - 8 <= MOST_BYTES)
-		note_freed(&x->misuse_watch, f, (header & ~7ull) - 8);
+	if (!mach_read(x->run, f->base - 8, &header, 8) || !mach_read(x->run, f->base + 8, &f->key, 8))
+		return;
+	f->size = (header & ~7ull) - 8;
+	if (f->key != before && !mach_read(x->run, f->key, &c, 1) && f->size <= MOST_BYTES)
+		note_freed(&x->misuse_watch, f);
 }
 
 static bool has_prefix(const char *s, const char *const *prefixes, size_t n)

@@ -1,0 +1,96 @@
+/*
+ * Advice about what was used after another thread had freed it. That happened, whatever order
+ * the answer turns round: where that is about something else (the thread did not come by the
+ * pointer, or came too late to use it), this is what there is to mend.
+ */
+#include "analyzer/dsp/internal.h"
+
+/* Does the event touch the block? */
+static bool touches(const struct sym_trace *t, const struct dsp_freed *f, struct sched_ref r)
+{
+	const struct sym_event *e = dsp_event_at(t, r);
+
+	return e && dsp_is_memory(e) && e->target < t->nvars &&
+	       t->vars[e->target].address - f->base < f->size;
+}
+
+static bool is_told(const struct sym_trace *t, const struct dsp *d, const struct dsp_freed *f)
+{
+	for (size_t i = 0; i < d->npairs; i++)
+		if (touches(t, f, d->pairs[i].before) || touches(t, f, d->pairs[i].after))
+			return true;
+	return false;
+}
+
+/* A lock that was held when it was freed; *both: when it was used, too. SYM_NONE: none. */
+static uint32_t guard(const struct sym_trace *t, const struct dsp_freed *f, bool *both)
+{
+	dsp_held_locks freeing = { 0 }, using = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(t, f->freed_by, f->freed_event, &freeing);
+	dsp_locks_held(t, f->thread, f->event, &using);
+	*both = false;
+	for (size_t i = 0; i < freeing.n && !*both; i++) {
+		lock = freeing.v[i].object;
+		for (size_t k = 0; k < using.n; k++)
+			*both |= using.v[k].object == lock;
+	}
+	vec_free(&freeing);
+	vec_free(&using);
+	return lock;
+}
+
+static void say_place(struct strbuf *b, const struct sym_trace *t, uint32_t stack)
+{
+	struct sym_event e;
+
+	sym_event_init(&e, SYM_READ);
+	e.stack = stack;
+	const struct sym_frame *f = dsp_place(t, &e);
+	if (f && f->file && f->line)
+		strbuf_fmt(b, "%s:%u", dsp_basename(f->file), f->line);
+	else
+		strbuf_fmt(b, "%s", f ? f->function : "a place that is not known");
+}
+
+static char *freed_text(const struct sym_trace *t, const struct dsp_freed *f, uint32_t lock, bool both)
+{
+	const char *user = dsp_thread_id(t, f->thread), *owner = dsp_thread_id(t, f->freed_by);
+	struct strbuf b = { 0 };
+
+	if (lock == SYM_NONE) {
+		strbuf_fmt(&b, "Let %s wait, before it frees what `%s' is part of at ", owner, f->name);
+		say_place(&b, t, f->freed_stack);
+		strbuf_fmt(&b, ", until %s is past ", user);
+		say_place(&b, t, f->stack);
+		strbuf_str(&b, "; or let the last one who uses it free it (a reference count).");
+		return strbuf_take(&b);
+	}
+	strbuf_fmt(&b, both ? "Keep `%s' locked from where %s finds `%s' until it uses it at " :
+			      "Hold `%s' where %s uses `%s', from where it finds it up to ",
+		   t->objects[lock].name, user, f->name);
+	say_place(&b, t, f->stack);
+	strbuf_fmt(&b, both ? ", or look for it again there: %s freed it in between, under the same lock, at " :
+			      ": %s holds that lock when it frees it at ", owner);
+	say_place(&b, t, f->freed_stack);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d)
+{
+	bool both;
+
+	if (f->thread >= t->nthreads || f->freed_by >= t->nthreads || f->thread == f->freed_by ||
+	    f->event > t->threads[f->thread].nevents || f->freed_event > t->threads[f->freed_by].nevents ||
+	    is_told(t, d, f))
+		return;
+	uint32_t lock = guard(t, f, &both);
+
+	free(d->also.text);
+	free(d->hint.text);
+	d->also = (struct dsp_hint){ 0 };
+	d->hint.kind = lock == SYM_NONE ? DSP_HINT_ORDER : DSP_HINT_ATOMIC;
+	d->hint.text = freed_text(t, f, lock, both);
+}

@@ -1,0 +1,128 @@
+/* Hints about objects: freed while somebody uses them, made known before they are filled in, changed by readers. */
+#include "tests/lib/dsp_expect.h"
+
+/* T0.1 makes an item known and fills it in afterwards; T0.2 looks into it when it finds it. */
+static void known_too_early(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/shop", "/src/shop.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t item = fixture_var(fx, "item", "struct item *", 0), price = fixture_var(fx, "item->price", "int", 0);
+
+	fixture_children(fx);
+	uint32_t publish = fixture_event(fx, 1, SYM_WRITE, item, "make", 10);
+	uint32_t fill = fixture_event(fx, 1, SYM_WRITE, price, "make", 11);
+	uint32_t find = fixture_event(fx, 2, SYM_READ, item, "sell", 20);
+	uint32_t look = fixture_event(fx, 2, SYM_READ, price, "sell", 21);
+
+	fixture_at(fx, 1, publish)->value = expr_const(t->pool, 64, 0x5000);
+	fixture_at(fx, 1, fill)->value = expr_const(t->pool, 32, 7);
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "sell", 22);
+	fixture_cond(fx, 2, find, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, find),
+					      expr_const(t->pool, 64, 0x5000)));
+	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `item->price' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, look), expr_const(t->pool, 32, 0)));
+	fixture_order(fx, &fx->answer.failing, "00 1 222 1");
+	fixture_cause(fx, 2, look, 1, fill);
+	fixture_alternate(fx, "00 1 2 1 22");
+}
+
+/* Both count under a lock that both have for reading. */
+static void readers_count(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/stats", "/src/stats.c");
+	struct sym_trace *t = fx->trace;
+	struct sym_object lock = { .name = (char *)"rw", .kind = SYM_RWLOCK, .owner = SYM_NONE };
+	uint32_t rw = sym_add_object(t, &lock), n = fixture_var(fx, "n", "int", 0);
+	uint32_t read[3];
+
+	fixture_children(fx);
+	for (uint32_t k = 1; k < 3; k++) {
+		fixture_event(fx, k, SYM_RDLOCK, rw, "count", 10);
+		read[k] = fixture_event(fx, k, SYM_READ, n, "count", 11);
+		uint32_t write = fixture_event(fx, k, SYM_WRITE, n, "count", 11);
+
+		fixture_at(fx, k, write)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, k, read[k]),
+							      expr_const(t->pool, 32, 1));
+		fixture_event(fx, k, SYM_UNLOCK, rw, "count", 12);
+	}
+	fixture_event(fx, 0, SYM_JOIN, 1, "main", 30);
+	fixture_event(fx, 0, SYM_JOIN, 2, "main", 31);
+	uint32_t sum = fixture_event(fx, 0, SYM_READ, n, "main", 32);
+
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 33);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `n == 2' failed",
+		      expr_unary(t->pool, EX_BNOT, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, sum),
+							       expr_const(t->pool, 32, 2))));
+	fixture_order(fx, &fx->answer.failing, "00 11 2222 11 0000");
+	fixture_cause(fx, 1, read[1], 2, 2);
+	fixture_alternate(fx, "00 2222 1111 0000");
+}
+
+static const struct expected table[] = {
+	{ "an object that is known before it is filled in", known_too_early, DSP_HINT_ORDER,
+	  { "Do shop.c:11 (T0.1 writes `item->price') before shop.c:10", "writes `item'", "T0.2 reads",
+	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
+	{ "readers that count", readers_count, DSP_HINT_ATOMIC,
+	  { "Make stats.c:11 one atomic step", "Both hold `rw', but for reading", "lock it for writing" },
+	  DSP_HINT_NONE, 1 },
+};
+
+/* T0.2 frees a block, T0.1 uses it, each with or without the lock; the root cause is about another thing. */
+static void check_freed(const char *what, bool freeing_locked, bool using_locked, uint64_t block,
+			enum dsp_hint_kind kind, const char *words)
+{
+	struct fixture fx;
+	struct dsp *d = NULL;
+
+	fixture_init(&fx, "/home/u/list", "/src/list.c");
+	uint32_t m = fixture_mutex(&fx, "m"), n = fixture_var(&fx, "n", "int", 0);
+
+	fx.trace->vars[n].address = 0x4000;
+	fixture_children(&fx);
+	if (using_locked)
+		fixture_event(&fx, 1, SYM_LOCK, m, "use", 10);
+	uint32_t read = fixture_event(&fx, 1, SYM_READ, n, "use", 11);
+	if (freeing_locked)
+		fixture_event(&fx, 2, SYM_LOCK, m, "drop", 20);
+	uint32_t write = fixture_event(&fx, 2, SYM_WRITE, n, "drop", 21);
+
+	fixture_at(&fx, 2, write)->value = expr_const(fx.trace->pool, 32, 1);
+	fixture_event(&fx, 1, SYM_FAIL, SYM_NONE, "use", 13);
+	fixture_fails(&fx, SYM_FAIL_SIGNAL, 1, "SIGSEGV", EXPR_NONE);
+	char turns[32];
+
+	snprintf(turns, sizeof turns, "00 %s %s", freeing_locked ? "22" : "2", using_locked ? "111" : "11");
+	fixture_order(&fx, &fx.answer.failing, turns);
+	fixture_cause(&fx, 2, write, 1, read);
+	err_t e = dsp_build(fx.trace, &fx.answer, &d);
+
+	if (CHECK(!e, "%s projects", what)) {
+		struct dsp_freed f = { .base = block, .size = 32, .thread = 1, .event = read + 1,
+				       .stack = fixture_stack(&fx, "use", 12, "worker"), .freed_by = 2,
+				       .freed_event = write + 1,
+				       .freed_stack = fixture_stack(&fx, "drop", 22, "worker"), .name = "p->next" };
+
+		dsp_freed_hint(fx.trace, &f, d);
+		CHECK(d->hint.kind == kind, "%s: hint is %s (is %s)", what, dsp_hint_name(kind),
+		      dsp_hint_name(d->hint.kind));
+		CHECK(!words || (d->hint.text && strstr(d->hint.text, words)), "%s: says \"%s\" (says %s)", what,
+		      words, d->hint.text);
+	}
+	err_free(e);
+	dsp_free(d);
+	fixture_free(&fx);
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		check_hint(&table[i]);
+	check_freed("freed while it is used", false, false, 0x5000, DSP_HINT_ORDER,
+		    "Let T0.2 wait, before it frees what `p->next' is part of at list.c:22, until T0.1 is past list.c:12");
+	check_freed("used without the lock", true, false, 0x5000, DSP_HINT_ATOMIC,
+		    "Hold `m' where T0.1 uses `p->next', from where it finds it up to list.c:12: T0.2 holds that");
+	check_freed("freed between two locked regions", true, true, 0x5000, DSP_HINT_ATOMIC,
+		    "Keep `m' locked from where T0.1 finds `p->next' until it uses it at list.c:12");
+	check_freed("the root cause is about the block", true, false, 0x3ff0, DSP_HINT_NONE, NULL);
+	CHECK_END();
+}
