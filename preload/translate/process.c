@@ -138,12 +138,14 @@ static void clone_failed(struct tr_ctx *n)
 /* The child has become another program, or is gone: nobody writes its streams any more. */
 static void vfork_done(struct tr_ctx *n)
 {
-	if (n->thread->translator != n)
-		return;
-	tr_path_close(n);
-	n->thread->translator = NULL;
-	shim_thread_settled(n->thread); /* nobody will join it */
-	shim_thread_exit(n->thread);
+	if (n->thread->translator == n) {
+		tr_path_close(n);
+		n->thread->translator = NULL;
+		shim_thread_settled(n->thread); /* nobody will join it */
+		shim_thread_exit(n->thread);
+	}
+	/* Not the kernel's to say, see tr_ctx_attach(). */
+	__atomic_store_n(&n->alive, 0, __ATOMIC_RELEASE);
 }
 
 static void clone_call(struct call *k, struct clone_request *q)

@@ -157,7 +157,7 @@ struct tr_ctx {
 	/* from here on only C looks */
 	uint8_t *path_begin, *path_end;
 	struct tr_ctx *next;       /* all contexts, never unlinked */
-	uint32_t alive;            /* the kernel clears it when the thread is really gone */
+	uint32_t alive;            /* cleared by the kernel when the thread is really gone; vfork: by the parent */
 	uint32_t go;               /* set by the parent once the clone is recorded */
 	uint64_t kernel_mask;      /* new threads: signal mask to begin with */
 	bool in_call;              /* blocked or running in a system call */
