@@ -8,6 +8,7 @@
 #include <asm/prctl.h>
 #include <inttypes.h>
 #include <linux/mman.h>
+#include <linux/sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -271,23 +272,63 @@ static void unmap(struct mach_run *r, struct run_thread *t, const struct trc_ent
 	shadow_forget_memory(r->m, e->args[0], e->args[1]);
 }
 
-static enum action child_starts(struct mach_run *r, const struct trc_leave *l)
+static void child_starts(struct mach_run *r, uint32_t index)
 {
-	struct run_thread *child;
+	struct run_thread *child = &r->threads[index];
 
-	if (l->thread == UINT32_MAX || l->thread >= r->nthreads || l->result < 0)
-		return ACT_RUN;
-	child = &r->threads[l->thread];
 	if (child->s.life != LIFE_UNBORN)
-		return ACT_RUN;
+		return;
 	if (!child->start) {
 		child->s.life = LIFE_ENDED; /* killed before its first instruction */
-		return ACT_RUN;
+		return;
 	}
 	run_born(r, child);
 	if (r->hooks && r->hooks->thread_start && r->time >= r->hooks_from)
-		r->hooks->thread_start(r->hooks->arg, l->thread, r->current);
-	return ACT_RUN;
+		r->hooks->thread_start(r->hooks->arg, index, r->current);
+}
+
+static bool is_vfork(const struct mach_run *r, const struct trc_enter *e)
+{
+	uint64_t flags = 0;
+
+	if (e->rec.flags == SYS_vfork)
+		return true;
+	if (e->rec.flags == SYS_clone)
+		flags = e->args[0];
+	else if (e->rec.flags == SYS_clone3 && !mem_peek(r->m->mem, e->args[0], &flags, sizeof flags))
+		return false;
+	return flags & CLONE_VFORK;
+}
+
+/* The call's return names the child; where the record ends before, it is the first not born yet. */
+static uint32_t vfork_child(struct mach_run *r, struct run_thread *t)
+{
+	const struct trc_leave *l = (const void *)run_head(t);
+
+	if (l)
+		return l->rec.type == TRC_LEAVE && l->result >= 0 ? l->thread : NO_THREAD;
+	for (uint32_t i = 0; i < r->nthreads; i++) {
+		const struct trc_thread_info *info = trc_thread_at(r->t, i);
+
+		if (r->threads[i].s.life == LIFE_UNBORN && info && info->rec &&
+		    info->rec->parent == t->index)
+			return i;
+	}
+	return NO_THREAD;
+}
+
+/*
+ * The parent comes back when the child has become another program or has ended: until then
+ * it works in the parent's memory, from the call's entry on.
+ */
+static void vfork_child_starts(struct mach_run *r, struct run_thread *t, const struct trc_enter *e)
+{
+	uint32_t child = is_vfork(r, e) ? vfork_child(r, t) : NO_THREAD;
+
+	if (child >= r->nthreads)
+		return;
+	r->threads[child].s.vforked = true;
+	child_starts(r, child);
 }
 
 /* ---- signals ---- */
@@ -397,7 +438,8 @@ static enum action perform_enter(struct mach_run *r, struct run_thread *t)
 		r->hooks->syscall(r->hooks->arg, t->index, e, NULL);
 	if (e->rec.flags == SYS_munmap)
 		unmap(r, t, e);
-	if (e->rec.flags == SYS_exit_group) {
+	vfork_child_starts(r, t, e);
+	if (e->rec.flags == SYS_exit_group && !t->s.vforked) {
 		if (is_failing_exit(r, t))
 			return ACT_FAILURE;
 		if (failure_to_come(r, t))
@@ -440,7 +482,9 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 	g->guest_RIP = e->pc + 2;
 	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
 		r->hooks->syscall(r->hooks->arg, t->index, e, l);
-	return child_starts(r, l);
+	if (l->thread < r->nthreads && l->result >= 0)
+		child_starts(r, l->thread);
+	return ACT_RUN;
 }
 
 static enum action perform_exit(struct mach_run *r, struct run_thread *t)

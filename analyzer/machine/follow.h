@@ -107,6 +107,7 @@ struct thread_state {
 	struct mach_cpu cpu;
 	enum thread_life life;
 	enum action action;
+	bool vforked;           /* a process of its own, in this one's memory */
 	size_t rec;             /* next record */
 	const struct trc_enter *call; /* while in a system call */
 	uint64_t cleared;       /* ACT_CLEAR: the word ... */
