@@ -72,7 +72,7 @@ void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struc
 		shim.failed = true;
 		write_failure(kind, t, f, regs, text, detail, detail_len);
 		stacks_write(t, regs);
-		rec_modules(raw_tsc());
+		rec_modules(raw_tsc(), 0);
 		tell(t, text);
 		if (ctl.enforcing)
 			ctl_enforce_failed();

@@ -54,7 +54,7 @@ bool shim_start_trace(void)
 		return false;
 	}
 	rec_identity(option_text);
-	rec_modules(0);
+	rec_modules(0, 0);
 	if (!shim_threads_main()) {
 		rec_dir_remove();
 		return false;

@@ -47,17 +47,20 @@ static uint64_t hash(const char *s)
 	return h;
 }
 
-/* What lay there before is forgotten: a library may come back where another one was. */
-static bool remember(const struct mapping *m)
+static bool is_known(const struct mapping *m, uint64_t file)
 {
-	uint64_t file = hash(m->path);
-	unsigned keep = 0;
-
-	for (unsigned i = 0; i < nknown; i++) {
+	for (unsigned i = 0; i < nknown; i++)
 		if (known[i].start == m->start && known[i].end == m->end &&
 		    known[i].offset == m->offset && known[i].file == file)
-			return false;
-	}
+			return true;
+	return false;
+}
+
+/* What lay there before is forgotten: a library may come back where another one was. */
+static bool remember(const struct mapping *m, uint64_t file)
+{
+	unsigned keep = 0;
+
 	for (unsigned i = 0; i < nknown; i++)
 		if (known[i].end <= m->start || known[i].start >= m->end)
 			known[keep++] = known[i];
@@ -178,22 +181,38 @@ static void write_module(const struct mapping *m, uint64_t tsc)
 	rec_commit(&rec_process, r, TRC_MODULE, 0, size);
 }
 
-static void one_line(char *line, void *tsc)
+struct asked {
+	uint64_t tsc, address;
+	bool found;
+};
+
+static void one_line(char *line, void *arg)
 {
+	struct asked *a = arg;
 	struct mapping m;
 
-	if (parse(line, &m) && is_elf(&m) && remember(&m))
-		write_module(&m, *(uint64_t *)tsc);
+	if (!parse(line, &m) || !is_elf(&m))
+		return;
+	uint64_t file = hash(m.path);
+	bool there = is_known(&m, file);
+
+	if (!there && remember(&m, file)) {
+		write_module(&m, a->tsc);
+		there = true;
+	}
+	a->found |= there && m.start <= a->address && a->address < m.end;
 }
 
-void rec_modules(uint64_t tsc)
+bool rec_modules(uint64_t tsc, uint64_t address)
 {
 	static char buf[MAPS_BUFFER] RAW_LARGE;
+	struct asked a = { .tsc = tsc, .address = address };
 	uint64_t saved;
 
 	rec_lock(&saved);
-	maps_read(buf, one_line, &tsc);
+	maps_read(buf, one_line, &a);
 	rec_unlock(&saved);
+	return a.found;
 }
 
 void rec_modules_forget(void)

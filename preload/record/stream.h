@@ -215,8 +215,8 @@ void rec_forget(struct rec_stream *s);
 void rec_lock_reset(void);
 void rec_forget_total(void);
 
-/* Writes TRC_MODULE records for ELF mappings not written yet; tsc 0 at the start. */
-void rec_modules(uint64_t tsc);
+/* Writes TRC_MODULE records for ELF mappings not written yet; tsc 0 at the start. True: the address lies in one. */
+bool rec_modules(uint64_t tsc, uint64_t address);
 void rec_modules_forget(void);
 /* The TRC_KV records: who recorded what; the clock's rate once some time has passed. */
 void rec_identity(const char *options);

@@ -48,8 +48,8 @@ static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, 
 
 	if (raw_failed(raw(SYS_fstat, fd, &st)))
 		return;
-	if (is_elf(fd) && !(k->args[3] & MAP_SHARED)) {
-		rec_modules(raw_tsc());
+	/* A piece of one that nobody has loaded (a debugger looks up names) is a file like others. */
+	if (is_elf(fd) && !(k->args[3] & MAP_SHARED) && rec_modules(raw_tsc(), start)) {
 		call_effect_add(k, start, len, TRC_EFFECT_MODULE);
 		return;
 	}
