@@ -31,7 +31,7 @@ static struct tr_frag *find(struct tr_ctx *c, uint64_t pc, struct tr_way way)
 		c->fault = (struct tr_siginfo){ .signo = 11, .code = 1, .address = pc };
 		c->pending = 1;
 	} else {
-		tr_detach(c, "code that cannot be translated (writable, or unknown instruction)");
+		tr_detach(c, "code that cannot be translated (writable, unknown instruction, or a debugger's breakpoint)");
 	}
 	return NULL;
 }

@@ -174,6 +174,30 @@ static bool is_ordered(const struct insn *in, const struct ctl_wish *w)
 	       ((w->flags & CTL_ORDER) && order_possible(in));
 }
 
+/*
+ * A breakpoint that a debugger has put there, not one of the program's own: the debugger knows
+ * it by its address, so the program must meet it there. Asked only where there is one.
+ */
+static bool is_debuggers(const struct insn *in)
+{
+	static const char key[] = "TracerPid:\t";
+	char status[512];
+
+	if (in->cls != INSN_TRAP || in->map || in->op != 0xcc)
+		return false;
+	long n = raw_slurp("/proc/thread-self/status", status, sizeof status);
+	for (long i = 0; i + (long)sizeof key <= n; i++)
+		if (!memcmp(status + i, key, sizeof key - 1))
+			return status[i + (long)sizeof key - 1] != '0';
+	return false;
+}
+
+static bool translatable(const struct insn *in)
+{
+	return in->cls != INSN_UNKNOWN && in->cls != INSN_SEGMENT &&
+	       !(in->flags & INSN_USES_GS && in->flags & INSN_MEM) && !is_debuggers(in);
+}
+
 /* Must the fragment end before this instruction? */
 static bool must_stop(const struct build *b, const struct insn *in, const struct ctl_wish *w)
 {
@@ -184,19 +208,12 @@ static bool must_stop(const struct build *b, const struct insn *in, const struct
 		return true;
 	if (b->ninsns >= max_insns(b))
 		return true;
-	if (in->cls == INSN_UNKNOWN || in->cls == INSN_SEGMENT ||
-	    (in->flags & INSN_USES_GS && in->flags & INSN_MEM))
+	if (!translatable(in))
 		return true;
 	/* A branch through a pointer finds it anywhere: calls of other modules, which are made through such, are followed. */
 	if (in->cls == INSN_JMP_IND || in->cls == INSN_CALL_IND || emit_copy_reaches(in, (const uint8_t *)b->pc, b->pc))
 		return false;
 	return w->flags || is_ordered(in, w) || !emit_far_possible(in);
-}
-
-static bool translatable(const struct insn *in)
-{
-	return in->cls != INSN_UNKNOWN && in->cls != INSN_SEGMENT &&
-	       !(in->flags & INSN_USES_GS && in->flags & INSN_MEM);
 }
 
 static void wishes_before(struct build *b, const struct insn *in, const struct ctl_wish *w)
