@@ -5,6 +5,7 @@
 
 #include <asm/prctl.h>
 #include <linux/futex.h>
+#include <linux/prctl.h>
 #include <linux/sched.h>
 
 void (*ctl_thread_exit)(struct tr_ctx *c);
@@ -309,14 +310,34 @@ static void exec_call(struct call *k)
  */
 static bool restricts_itself(struct call *k)
 {
-	if (!(k->nr == SYS_seccomp && k->args[0] <= 1) &&
-	    !(k->nr == SYS_prctl && k->args[0] == 22 /* PR_SET_SECCOMP */))
+	bool by_seccomp = k->nr == SYS_seccomp ? k->args[0] <= 1 : k->args[0] == PR_SET_SECCOMP;
+	bool by_dispatch = k->nr == SYS_prctl && k->args[0] == PR_SET_SYSCALL_USER_DISPATCH && k->args[1];
+
+	if (!by_seccomp && !by_dispatch)
 		return false;
 	tr_lock();
-	tr_detach(k->ctx, "the program restricts its own system calls (seccomp)");
+	tr_detach(k->ctx, by_seccomp ? "the program restricts its own system calls (seccomp)" :
+				       "the program catches its own system calls");
 	tr_unlock();
 	k->jump = true;
 	k->next = k->pc;
+	return true;
+}
+
+/* The kernel knows of a word of ours: see tr_ctx_attach(). */
+static bool asks_tid_address(struct call *k)
+{
+	uint64_t ours;
+
+	if (k->nr != SYS_prctl || k->args[0] != PR_GET_TID_ADDRESS)
+		return false;
+	k->result = raw(SYS_prctl, PR_GET_TID_ADDRESS, &ours);
+	if (raw_failed(k->result))
+		return true;
+	if (tr_copy((void *)k->args[1], &k->ctx->clear_tid, sizeof ours))
+		call_effect_add(k, k->args[1], sizeof ours, TRC_EFFECT_WRITE);
+	else
+		k->result = -EFAULT;
 	return true;
 }
 
@@ -355,7 +376,7 @@ bool call_process(struct call *k)
 	case SYS_execve: case SYS_execveat: exec_call(k); return true;
 	case SYS_futex: futex_call(k); return true;
 	case SYS_arch_prctl: segment_call(k); return true;
-	case SYS_seccomp: case SYS_prctl: return restricts_itself(k);
+	case SYS_seccomp: case SYS_prctl: return restricts_itself(k) || asks_tid_address(k);
 	case SYS_setuid: case SYS_setfsuid: change_user(k, (uint32_t)k->args[0]); return true;
 	case SYS_setreuid: case SYS_setresuid: change_user(k, (uint32_t)k->args[1]); return true;
 	case SYS_set_tid_address:

@@ -1,9 +1,10 @@
 /*
- * What is asked of the kernel without libc: kernel stack|threads|ring|aio|large|often. Says
+ * What is asked of the kernel without libc: kernel stack|threads|tid|dispatch|piece|ring|aio|large|often. Says
  * what it saw; exits with 77 where the kernel refuses.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <linux/sched.h>
@@ -14,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +64,72 @@ static int threads(void)
 		printf(" %ld", tid[i]);
 	}
 	printf("\n");
+	return 0;
+}
+
+/* Takes the word that joiners wait for away from the kernel, and gives it back. */
+static void *asks(void *arg)
+{
+	int *word = NULL;
+
+	if (prctl(PR_GET_TID_ADDRESS, &word) || !word)
+		return arg;
+	syscall(SYS_set_tid_address, NULL);
+	*(int *)arg = *word == syscall(SYS_gettid);
+	syscall(SYS_set_tid_address, word);
+	return NULL;
+}
+
+static int tid(void)
+{
+	void *refused;
+	pthread_t t;
+	int right = 0;
+
+	pthread_create(&t, NULL, asks, &right);
+	pthread_join(t, &refused);
+	printf("the word holds the tid: %d\n", right);
+	return refused ? 77 : 0;
+}
+
+static volatile char selector;
+static volatile int caught;
+
+static void on_call(int sig, siginfo_t *si, void *uc)
+{
+	(void)sig, (void)uc;
+	selector = SYSCALL_DISPATCH_FILTER_ALLOW;
+	caught = si->si_syscall;
+}
+
+/* Catches its own system calls. */
+static int dispatch(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_call, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSYS, &sa, NULL);
+	if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &selector))
+		return 77;
+	selector = SYSCALL_DISPATCH_FILTER_BLOCK;
+	syscall(SYS_getppid);
+	printf("caught %d\n", caught);
+	return 0;
+}
+
+/* Looks into pieces of its own file, a second one below the first. */
+static int piece(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	unsigned sum = 0;
+
+	for (int i = 0; i < 2; i++) {
+		unsigned char *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 4096 * (i + 1));
+
+		for (int k = 0; p != MAP_FAILED && k < 4096; k++)
+			if (p[k] & 1)
+				sum = sum * 31 + p[k];
+	}
+	printf("%u\n", sum);
 	return 0;
 }
 
@@ -147,7 +216,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} ways[] = { { "stack", stack }, { "threads", threads }, { "ring", ring }, { "aio", aio },
+	} ways[] = { { "stack", stack }, { "threads", threads }, { "tid", tid },
+		    { "dispatch", dispatch }, { "piece", piece }, { "ring", ring }, { "aio", aio },
 		     { "large", large }, { "often", often } };
 
 	for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
