@@ -51,10 +51,7 @@ struct explanation {
 	VEC(char *) texts;            /* of gaps */
 };
 
-/*
- * What has been done so far, counted: the same on every machine, and about seconds of a 3 GHz core.
- */
-double explain_effort(const struct explanation *e);
+
 void explain_options_init(struct explain_options *o);
 
 /* Opens a trace with its images and machine, and follows it to its end. */
@@ -69,8 +66,19 @@ void explanation_free(struct explanation *e);
 /* Schedule, root cause and alternates of the symbolic trace at hand; leave_path as in schedule.h. */
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path);
 
+/* effort.c */
+/*
+ * What has been done so far, counted: the same on every machine, and about seconds of a 3 GHz core.
+ */
+double explain_effort(const struct explanation *e);
+double explain_effort_again(const struct explanation *e); /* what it takes to execute the run once more */
+/* The run was followed: from now on that counts. */
+void explain_allow_effort(struct explanation *e, const struct explain_options *o);
+double explain_clock(void);
 bool explain_out_of_time(const struct explanation *e); /* its deadline is over */
 bool explain_past_deadline(const struct explanation *e); /* of a time that was asked for */
+bool explain_computed_long(const struct explanation *e); /* far longer than the effort ought to take */
+void explain_note_effort(struct explanation *e); /* as a gap, when it was all used */
 
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 /* Small windows are solved in a blink; most bugs lie close to their failure. */
 #define FIRST_WINDOW 2000
@@ -14,48 +13,12 @@
  * many times longer, and then the whole run, if all this many executions of it leave half of the effort. */
 #define THIN 16
 #define EXECUTIONS 4
-/* Effort behind the following, unless a time was given: what is not found by then takes a patience
- * that must be asked for. Who had a long run followed has some more: so many times as much as executing
- * it takes. And seconds of computing, should that take much longer than it ought to. */
-#define EFFORT 60
-#define EFFORT_AGAIN 8
-#define MOST_EFFORT 240
-#define COMPUTING 300
-/* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
-#define INSNS 60e6
 /* Branches that are turned and executed before giving up on leaving the recorded path. */
 #define MOST_TURNS 8
 /* And effort for all of them: executing (serial.c) finds what they do not. */
 #define TURNING 15
 /* Effort of an answer after which others are sought by executing first. */
 #define HARD 2
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-double explain_effort(const struct explanation *e)
-{
-	return e->solved + (double)(mach_worked(e->run) + e->ordered_insns) / INSNS;
-}
-
-/* Of this process: what other programs do on the machine changes nothing. */
-static double computed(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-void explain_options_init(struct explain_options *o)
-{
-	*o = (struct explain_options){ .effort = EFFORT, .alternates = 1, .model = SCHED_SC };
-}
 
 void explain_gap(struct explanation *e, const char *phase, const char *why)
 {
@@ -69,10 +32,10 @@ static void phase_done(struct explanation *e, const char *name, double since)
 {
 	for (size_t i = 0; i < e->phases.n; i++)
 		if (!strcmp(e->phases.v[i].name, name)) {
-			e->phases.v[i].seconds += now() - since;
+			e->phases.v[i].seconds += explain_clock() - since;
 			return;
 		}
-	vec_push(&e->phases, (struct report_phase){ name, now() - since });
+	vec_push(&e->phases, (struct report_phase){ name, explain_clock() - since });
 }
 
 static bool machine_progress(void *arg, uint64_t insns, double part)
@@ -98,18 +61,10 @@ static err_t open_all(struct explanation *e, const char *path, const struct expl
 	return mach_open(e->t, e->images, &m, &e->run);
 }
 
-static double allowed_effort(const struct explanation *e, const struct explain_options *o)
-{
-	double again = EFFORT_AGAIN * (double)mach_length(e->run) / INSNS;
-
-	return o->effort >= MOST_EFFORT ? o->effort : o->effort + again < MOST_EFFORT ? o->effort + again :
-											  MOST_EFFORT;
-}
-
 err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out)
 {
 	struct explanation *e = xcalloc(1, sizeof *e);
-	double since = now();
+	double since = explain_clock();
 	err_t bad;
 
 	e->deadline = o->timeout > 0 ? since + o->timeout : 0;
@@ -122,39 +77,9 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 		return bad;
 	}
 	phase_done(e, "machine", since);
-	if (o->timeout <= 0 && o->effort > 0) {
-		e->effort = allowed_effort(e, o);
-		e->effort_end = explain_effort(e) + e->effort;
-		e->computed_end = computed() + COMPUTING;
-	}
+	explain_allow_effort(e, o);
 	*out = e;
 	return NULL;
-}
-
-static bool computed_long(const struct explanation *e)
-{
-	return e->computed_end > 0 && computed() >= e->computed_end;
-}
-
-static bool tried_hard(const struct explanation *e)
-{
-	return (e->effort_end > 0 && explain_effort(e) >= e->effort_end) || computed_long(e);
-}
-
-/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
-static bool tried_enough(const struct explanation *e)
-{
-	return (e->answer || e->onward) && tried_hard(e);
-}
-
-bool explain_past_deadline(const struct explanation *e)
-{
-	return e->deadline > 0 && now() >= e->deadline;
-}
-
-bool explain_out_of_time(const struct explanation *e)
-{
-	return explain_past_deadline(e) || tried_enough(e);
 }
 
 struct extraction {
@@ -182,7 +107,7 @@ err_t explain_extract(struct explanation *e, const struct explain_options *o)
 {
 	struct extraction stops = { e, o };
 	struct ext_options x = explain_extraction(e, o);
-	double since = now();
+	double since = explain_clock();
 
 	x.progress = extract_progress;
 	x.progress_arg = &stops;
@@ -199,7 +124,7 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 {
 	const struct extraction *x = arg;
 
-	return computed_long(x->e) ||
+	return explain_computed_long(x->e) ||
 	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
@@ -211,7 +136,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	sched_options_init(&s);
 	s.model = e->model;
 	/* 0 would be no limit. */
-	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - now()) : 0;
+	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - explain_clock()) : 0;
 	if (e->effort_end > 0)
 		s.effort = e->effort_end > explain_effort(e) ? e->effort_end - explain_effort(e) : 0.01;
 	s.alternates = o->alternates;
@@ -240,7 +165,7 @@ static uint64_t larger_window(const struct explanation *e, uint64_t window, cons
 {
 	if (smaller->total >= window / THIN)
 		return window * 4;
-	if (window < LAST_WINDOW / THIN || EXECUTIONS * (double)mach_length(e->run) / INSNS > e->effort / 2)
+	if (window < LAST_WINDOW / THIN || EXECUTIONS * explain_effort_again(e) > e->effort / 2)
 		return window * THIN;
 	return UINT64_MAX;
 }
@@ -359,17 +284,7 @@ static void note_gaps(struct explanation *e)
 			      "it is not known");
 	if (e->answer->deterministic && e->extracted->common_fd >= 0)
 		note_common_descriptor(e, e->extracted->common_fd);
-	if (tried_hard(e)) {
-		char *why = computed_long(e) ?
-			xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
-				  "shown is what was known by then; --timeout=SECONDS gives it more", COMPUTING) :
-			xasprintf("stopped after an effort of about %.0f seconds of computing, counted in steps: "
-				  "what is shown is what was known by then; --timeout=SECONDS gives it more",
-				  e->effort);
-
-		explain_gap(e, "schedule", why);
-		free(why);
-	}
+	explain_note_effort(e);
 	if (!a->found)
 		explain_gap(e, "failing schedule",
 			    a->why ? a->why : "no order of the events leads to the failure");
@@ -568,7 +483,7 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	e->model = o.model;
 	TRY(solve_with_buffers(e, &o));
 	bool history = !chosen && answered(e);
-	double since = now();
+	double since = explain_clock();
 	if (!needs_buffers(e))
 		TRY(validate(e, &o));
 	phase_done(e, "validation", since);

@@ -1,0 +1,99 @@
+/* How long an explanation may take: seconds when they were asked for, otherwise effort that is counted. */
+#include "analyzer/explain/explain.h"
+
+#include <time.h>
+
+/* Effort behind the following, unless a time was given: what is not found by then takes a patience
+ * that must be asked for. Who had a long run followed has some more: so many times as much as executing
+ * it takes. And seconds of computing, should that take much longer than it ought to. */
+#define EFFORT 60
+#define EFFORT_AGAIN 8
+#define MOST_EFFORT 240
+#define COMPUTING 300
+/* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
+#define INSNS 60e6
+
+static double seconds(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double explain_clock(void)
+{
+	return seconds(CLOCK_MONOTONIC);
+}
+
+/* Of this process: what other programs do on the machine changes nothing. */
+static double computed(void)
+{
+	return seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void explain_options_init(struct explain_options *o)
+{
+	*o = (struct explain_options){ .effort = EFFORT, .alternates = 1, .model = SCHED_SC };
+}
+
+double explain_effort(const struct explanation *e)
+{
+	return e->solved + (double)(mach_worked(e->run) + e->ordered_insns) / INSNS;
+}
+
+double explain_effort_again(const struct explanation *e)
+{
+	return (double)mach_length(e->run) / INSNS;
+}
+
+void explain_allow_effort(struct explanation *e, const struct explain_options *o)
+{
+	if (o->timeout > 0 || o->effort <= 0)
+		return;
+	e->effort = o->effort + EFFORT_AGAIN * explain_effort_again(e);
+	if (e->effort > MOST_EFFORT)
+		e->effort = o->effort > MOST_EFFORT ? o->effort : MOST_EFFORT;
+	e->effort_end = explain_effort(e) + e->effort;
+	e->computed_end = computed() + COMPUTING;
+}
+
+bool explain_computed_long(const struct explanation *e)
+{
+	return e->computed_end > 0 && computed() >= e->computed_end;
+}
+
+static bool tried_hard(const struct explanation *e)
+{
+	return (e->effort_end > 0 && explain_effort(e) >= e->effort_end) || explain_computed_long(e);
+}
+
+/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
+static bool tried_enough(const struct explanation *e)
+{
+	return (e->answer || e->onward) && tried_hard(e);
+}
+
+bool explain_past_deadline(const struct explanation *e)
+{
+	return e->deadline > 0 && explain_clock() >= e->deadline;
+}
+
+bool explain_out_of_time(const struct explanation *e)
+{
+	return explain_past_deadline(e) || tried_enough(e);
+}
+
+void explain_note_effort(struct explanation *e)
+{
+	if (!tried_hard(e))
+		return;
+	char *why = explain_computed_long(e) ?
+		xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
+			  "shown is what was known by then; --timeout=SECONDS gives it more", COMPUTING) :
+		xasprintf("stopped after an effort of about %.0f seconds of computing, counted in steps: "
+			  "what is shown is what was known by then; --timeout=SECONDS gives it more", e->effort);
+
+	explain_gap(e, "schedule", why);
+	free(why);
+}
