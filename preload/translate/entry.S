@@ -413,8 +413,8 @@ function tr_event_ret
 	ret
 
 /*
- * Somebody else holds the shard: let him run, try again. rcx is reloaded from
- * the context; flags survive because syscall keeps them in r11.
+ * Somebody else holds the shard: let him run, try again. rdx is the shard and stays, rcx is
+ * free; flags survive because syscall keeps them in r11.
  */
 function tr_shard_spin
 	movq	%rax, %gs:CTX_SPILL
@@ -424,7 +424,6 @@ function tr_shard_spin
 	syscall
 	movq	%gs:CTX_SPILL, %rax
 	movq	%gs:CTX_R11, %r11
-	movq	%gs:CTX_SHARD, %rcx
 	jmp	*%gs:CTX_SPIN
 function tr_shard_spin_end
 
