@@ -553,7 +553,6 @@ AT(named[0].value, THREAD_NAMED + 16);
 AT(named[0].op_at, THREAD_NAMED + 24);
 AT(named[1], THREAD_NAMED + 32);
 AT(index, THREAD_INDEX);
-AT(path_ptr, THREAD_PATH_PTR);
 _Static_assert(SHIM_HELD_MAX == THREAD_HELD_MAX && TRC_SYNC_SLOTS == EVENT_SLOTS &&
 	       CLOCK_STEP == EVENT_CLOCK_STEP && USERS == EVENT_USERS, "layout.h");
 _Static_assert(TRC_OP_LOCK == EVENT_LOCK && TRC_OP_UNLOCK == EVENT_UNLOCK && TRC_AT_DONE == 0 &&

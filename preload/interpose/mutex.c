@@ -35,7 +35,10 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 /* Recording, and a mutex of the default kind: no other flag, no other type. Both in one branch. */
 static inline bool is_direct(const pthread_mutex_t *m)
 {
-	return kind_of(m) + 1 == real_table.f.direct;
+	uint64_t direct = real_table.f.direct;
+
+	__asm__("" : "+r"(direct)); /* loaded, not compared in place: copied into fragments of any module, see emit_far_possible() */
+	return kind_of(m) + 1 == direct;
 }
 
 static inline bool change(pthread_mutex_t *m, int from, int to)

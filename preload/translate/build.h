@@ -40,7 +40,7 @@ static inline unsigned max_insns(const struct build *b)
 /* leave.c: exits. Those that end the fragment ... */
 void end_direct(struct build *b, uint64_t target);
 void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next);
-void end_event(struct build *b);
+void end_event(struct build *b, uint64_t from); /* from: of the branch to it, 0 none */
 /* ... and those that do not: a side exit; going on where a branch leads. */
 void side_exit(struct build *b, const struct insn *in);
 void go_along(struct build *b, const struct insn *in);

@@ -134,7 +134,7 @@ function tr_resume_inside
 	jmp	*%gs:CTX_RESUME
 function tr_resume_inside_end
 /*
- * The record primitive, called by the application's rules: rcx is where to go
+ * The record primitive, called by the application's rules: rax, which these leave free, is where to go
  * on in the cache, the arguments are in place, the callee preserves the rest.
  *
  * The usual lock and unlock is done right here: a repetition of an operation that has a number (event.c
@@ -143,8 +143,7 @@ function tr_resume_inside_end
  * path record displaced.) 60 instructions; the same in C were 115, a fifth of a lock and unlock.
  */
 function tr_enter_event
-	movq	%rcx, %gs:CTX_RESUME
-	movq	%gs:CTX_RCX, %rcx
+	movq	%rax, %gs:CTX_RESUME
 	seto	%al
 	lahf
 	movq	%rax, %gs:CTX_R11
@@ -183,8 +182,6 @@ function tr_enter_event
 	je	quick_not
 	cmpb	$0, ctl(%rip)
 	jne	quick_not
-	cmpq	$0, THREAD_PATH_PTR(%r8)
-	je	quick_not
 	movq	%rsi, %rcx		/* nobody else uses the object? */
 	shrq	$10, %rcx
 	xorq	%rsi, %rcx
@@ -195,7 +192,7 @@ function tr_enter_event
 	subl	THREAD_INDEX(%r8), %ecx
 	cmpl	$1, %ecx
 	jne	quick_not_r9
-	movq	%xmm15, %rcx
+	movq	%xmm15, %rcx		/* the clock is 0 where the path goes nowhere */
 	subq	THREAD_CLOCK_AT(%r8), %rcx
 	cmpq	$EVENT_CLOCK_STEP, %rcx
 	jae	quick_not_r9
@@ -241,7 +238,8 @@ function tr_enter_event
 	je	again_longer
 3:	leal	1(%rax), %ecx
 	movb	%cl, (%r9)
-	incq	THREAD_AGAIN_AT(%r8)
+	incq	%r9
+	movq	%r9, THREAD_AGAIN_AT(%r8)
 4:	shll	$5, %eax
 	movq	THREAD_NAMED + 16(%r8,%rax), %r9
 	xorl	%ecx, %ecx
@@ -354,7 +352,8 @@ function tr_event_leave_end
 	movq	%r13, %gs:CTX_REGS + 104
 	movq	%r14, %gs:CTX_REGS + 112
 	movq	%r15, %gs:CTX_REGS + 120
-	leaq	tr_event_ret(%rip), %rax
+	movq	%gs:CTX_SELF, %rdi
+	call	tr_event_next
 	movq	%rax, %gs:CTX_PC
 	jmp	tr_from_handler
 
@@ -408,9 +407,11 @@ function tr_start_here
 	call	tr_started
 	jmp	tr_resume
 
-/* Where shim_event goes on when it is done: the application's ret. */
+/* Where shim_event goes on when it is done: the application's ret. One for each place it is called from, see leave.c. */
 function tr_event_ret
+	.rept	EVENT_RETS
 	ret
+	.endr
 
 /*
  * Somebody else holds the shard: let him run, try again. rdx is the shard and stays, rcx is

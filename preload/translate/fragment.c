@@ -47,8 +47,11 @@ static bool direct_transfer(struct build *b, const struct insn *in)
 	 */
 	unsigned max = b->hot ? TR_MAX_FOLLOW : call ? 0 : TR_COLD_FOLLOW;
 
-	if (b->nfollowed < max && b->ninsns < max_insns(b) / 2 &&
-	    tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides))) {
+	/* The record primitive ends the fragment, and by whom it was called should be known: leave.c. */
+	bool event = in->target == tr_machine.event_pc;
+
+	if (event || (b->nfollowed < max && b->ninsns < max_insns(b) / 2 &&
+		      tr_code_avail(in->target) && (again || follow(b, in->target, b->nsides)))) {
 		if (call)
 			push_call(b, b->pc + in->len);
 		b->nfollowed++;
@@ -308,8 +311,10 @@ static void fill(struct build *b)
 		uint8_t *at = tr_at;
 
 		if (b->pc == tr_machine.event_pc) {
+			uint64_t from = b->ninsns ? b->last_pc : 0;
+
 			b->last_pc = b->pc;
-			end_event(b);
+			end_event(b, from);
 			b->lens[b->ninsns++] = (uint16_t)(tr_at - at);
 			return;
 		}

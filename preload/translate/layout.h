@@ -42,7 +42,6 @@
 #define THREAD_CLOCK_AT 2088
 #define THREAD_NAMED 2104 /* 32 bytes each: object, site, value, operation */
 #define THREAD_INDEX 6208
-#define THREAD_PATH_PTR 6336
 #define EVENT_LOCK 9
 #define EVENT_UNLOCK 12
 #define EVENT_AGAIN 43
@@ -51,6 +50,7 @@
 #define EVENT_USERS 1024
 #define EVENT_CLOCK_STEP 256
 #define STATE_RECORDING 2
+#define EVENT_RETS 256
 
 /* enum tr_entry: why translated code was left */
 #define ENTRY_DIRECT 0

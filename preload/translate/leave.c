@@ -1,6 +1,8 @@
 /* Ways out of a fragment: exits of all kinds, and going on along a branch. */
 #include "preload/translate/build.h"
 
+uint64_t tr_event_next(struct tr_ctx *c); /* for entry.S */
+
 /* Enters the dispatcher with the exit's number; rcx is saved first. */
 static uint8_t *stub(struct tr_region *r, uint32_t exit, enum low_pointer p)
 {
@@ -92,17 +94,42 @@ void end_special(struct build *b, enum trc_frag_kind kind, uint64_t next)
 	emit_jump_pointer(LOW_P_SPECIAL);
 }
 
-/* Straight into native code and back to a direct exit; see tr_enter_event. */
-void end_event(struct build *b)
+/*
+ * The ret behind the record primitive, for those who come from this jump or call: each has one of its own, so that it leads
+ * to few places. One for all had as many targets as a program has calls of lock and unlock.
+ */
+static uint64_t event_ret(uint64_t from)
 {
-	uint64_t next = (uint64_t)tr_event_ret;
+	static uint64_t sites[EVENT_RETS];
+	unsigned i = 1;
+
+	while (i < EVENT_RETS && sites[i] && sites[i] != from)
+		i++;
+	if (!from || i == EVENT_RETS)
+		i = 0;
+	else
+		sites[i] = from;
+	return (uint64_t)tr_event_ret + i;
+}
+
+/* The thread is about to go on behind an event: at which ret? */
+uint64_t tr_event_next(struct tr_ctx *c)
+{
+	const struct tr_frag *f = tr_frag_of(c->resume);
+
+	return f ? tr_exit_at(f->exits + f->nsides)->target : (uint64_t)tr_event_ret;
+}
+
+/* Straight into native code and back to a direct exit; see tr_enter_event. */
+void end_event(struct build *b, uint64_t from)
+{
+	uint64_t next = event_ret(from);
 
 	vec15_settle(b);
 	record_fall_through(b, b->pc);
 	b->frag->kind = TRC_FRAG_EVENT;
 	b->next = next;
-	emit_gs_store(CTX_RCX, REG_RCX_);
-	e8(0x48), e8(0x8d), e8(0x0d), e32(7); /* lea rcx, [behind the jump] */
+	e8(0x48), e8(0x8d), e8(0x05), e32(7); /* lea rax, [behind the jump] */
 	emit_jump_pointer(LOW_P_EVENT);
 	emit_align_rel32(1);
 	e8(0xe9);

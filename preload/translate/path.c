@@ -44,6 +44,13 @@ static uint8_t *scratch_new(void)
 	return p;
 }
 
+/* The path does not move any more: events have timestamps, see needs_no_time() and tr_enter_event. */
+static void no_clock(struct tr_ctx *c)
+{
+	c->thread->path_ptr = NULL;
+	c->thread->clock_at = 0;
+}
+
 /*
  * No more room in the trace: the program still wants to write somewhere. A
  * private buffer with a guard page of its own takes the bytes over and over. It stays with the context
@@ -51,7 +58,7 @@ static uint8_t *scratch_new(void)
  */
 static void go_dead(struct tr_ctx *c)
 {
-	c->thread->path_ptr = NULL;
+	no_clock(c);
 	if (!c->path_dead) {
 		if (!c->scratch)
 			c->scratch = scratch_new();
@@ -116,7 +123,7 @@ void tr_path_next(struct tr_ctx *c, uint64_t at)
 void tr_path_close(struct tr_ctx *c)
 {
 	tr_profile_stop(c);
-	c->thread->path_ptr = NULL;
+	no_clock(c);
 	if (!c->path_dead)
 		rec_path_close(&c->thread->path, c->ptr - (uint64_t)c->path_begin);
 	c->path_dead = true;

@@ -291,7 +291,7 @@ void tr_resume_end(void);
 void tr_resume_inside(void);
 void tr_resume_inside_end(void);
 void tr_from_handler(void);  /* tr_deliver(ctx) on the native stack, then resume */
-void tr_event_ret(void);     /* a ret: where shim_event "returns" */
+void tr_event_ret(void);     /* rets, a byte each: where shim_event "returns" */
 void tr_sigreturn(void *frame) __attribute__((noreturn)); /* natively, with this frame */
 void tr_set_gs(uint64_t base);
 void tr_start_here(struct tr_ctx *c);
