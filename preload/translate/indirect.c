@@ -142,12 +142,46 @@ static void end_indirect(struct build *b, struct tr_targets *t)
 	link_cases(t, 0, x);
 }
 
+/*
+ * rcx -= target, flags untouched. Where the target is no small number, this takes rdx, or is done in halves: the sum is
+ * zero as well when its halves have changed places in between. A store and a load less, at each indirect branch.
+ */
+static bool in_halves(uint64_t target)
+{
+	return tr_machine.bmi2 && !emit_small(-target) && (int32_t)target != INT32_MIN && target >> 62 == 0;
+}
+
+static void swap_halves(void)
+{
+	e32(0xf0fbe3c4), e16(0x20c9); /* rorx rcx, rcx, 32 */
+}
+
+static void less_in_halves(uint64_t target)
+{
+	int32_t low = (int32_t)target;
+
+	emit_add_to_rcx(-(uint64_t)(int64_t)low);
+	swap_halves();
+	emit_add_to_rcx(-((target - (uint64_t)(int64_t)low) >> 32));
+}
+
+/* The opposite; rdx is put away then, for what may come. */
+static void more_in_halves(uint64_t target)
+{
+	int32_t low = (int32_t)target;
+
+	emit_add_to_rcx((target - (uint64_t)(int64_t)low) >> 32);
+	swap_halves();
+	emit_add_to_rcx((uint64_t)(int64_t)low);
+	emit_gs_store(CTX_RDX, RDX);
+}
+
 /* Goes on at the first of the targets. */
 static void go_on(struct build *b, const struct tr_targets *t)
 {
 	struct tr_exit *x[TR_TARGETS];
 	uint64_t base = 0, target = t->to[0];
-	bool rdx = takes_rdx(t);
+	bool halves = in_halves(target), rdx = !halves && takes_rdx(t);
 
 	new_cases(b, t, 1, x);
 	place_in_row(b, target);
@@ -155,14 +189,19 @@ static void go_on(struct build *b, const struct tr_targets *t)
 	b->sides[b->nsides++] = (struct trc_side){ b->pc, target };
 	if (rdx)
 		emit_gs_store(CTX_RDX, RDX);
-	move_base(&base, target);
+	if (halves)
+		less_in_halves(target);
+	else
+		move_base(&base, target);
 	e8(0xe3), e8(5); /* jrcxz over the jump */
 	emit_jump_to(b->region->cold);
 	restore(target, rdx);
 	uint8_t *hot = tr_at;
 
 	tr_at = b->region->cold;
-	cases(t, 1, base, rdx, x, b->nsides);
+	if (halves)
+		more_in_halves(target);
+	cases(t, 1, base, halves || rdx, x, b->nsides);
 	b->region->cold = tr_at;
 	tr_at = hot;
 	link_cases(t, 1, x);
