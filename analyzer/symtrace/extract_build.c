@@ -207,6 +207,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	ext_heap_watch(x, a);
 	ext_misuse_watch(x, a);
+	ext_heap_watched(x, a);
 	ext_left_watch(x, a);
 	finish_release(ext_thread(x, a->thread), a);
 	if (a->flags & MACH_WRITE)

@@ -1,7 +1,7 @@
 /*
  * Heap objects by their allocation: seen as calls of the allocator through the
- * program's PLT, and their result as the return from it. Only for names; what
- * is not seen (an allocator of the program's own) is named by its pointers.
+ * program's PLT or straight into it, and their result as the return from it. Only for names;
+ * what is not seen (an allocator of the program's own) is named by its pointers.
  */
 #include "analyzer/symtrace/extract_internal.h"
 
@@ -23,8 +23,7 @@ static const struct allocator {
 	{ "aligned_alloc", SIZE_SECOND },
 	{ "memalign", SIZE_SECOND },
 	{ "strdup", SIZE_STRING },
-	{ "__strdup", SIZE_STRING },
-	{ "_Znwm", SIZE_FIRST }, /* operator new(unsigned long); PLT entries have linkage names */
+	{ "_Znwm", SIZE_FIRST }, /* operator new(unsigned long) */
 	{ "_Znam", SIZE_FIRST }, /* operator new[] */
 	{ "_ZnwmSt11align_val_t", SIZE_FIRST },
 	{ "_ZnamSt11align_val_t", SIZE_FIRST },
@@ -65,18 +64,41 @@ static uint64_t size_asked(struct ext *x, enum size_rule rule, const uint64_t ar
 	}
 }
 
-static void call(struct ext *x, struct ext_thread *th, uint32_t thread, enum size_rule rule)
+static void call(struct ext *x, struct ext_thread *th, enum size_rule rule, const struct mach_entered *e)
 {
-	struct mach_entered e;
-
-	if (!mach_entered(x->run, thread, &e) || !e.site)
-		return;
 	/* An allocator that asks another one, as operator new does: the first was the program's. */
-	if (th->alloc_site && e.sp < th->alloc_sp)
+	if (th->alloc_site && e->sp < th->alloc_sp)
 		return;
-	th->alloc_site = e.site;
-	th->alloc_sp = e.sp;
-	th->alloc_size = size_asked(x, rule, e.args);
+	th->alloc_site = e->site;
+	th->alloc_sp = e->sp;
+	th->alloc_size = size_asked(x, rule, e->args);
+}
+
+const char *ext_heap_called(struct ext *x, const struct mach_access *a, bool any, struct mach_entered *out)
+{
+	const struct ext_thread *th = ext_thread(x, a->thread);
+	const char *name = NULL;
+	enum level_memory how = level_memory(x->level, a->pc, &name);
+
+	if (how == LEVEL_NO_MEMORY || (how == LEVEL_MEMORY_RUNTIME && !any) ||
+	    (how == LEVEL_MEMORY_ENTRY && !th->call_site) || !mach_entered(x->run, a->thread, out))
+		return NULL;
+	/* The first access of a function may be that it saves a register, and moves the stack. */
+	if (how == LEVEL_MEMORY_ENTRY) {
+		out->site = th->call_site;
+		out->sp = th->call_sp;
+	}
+	return out->site ? name : NULL;
+}
+
+void ext_heap_watched(struct ext *x, const struct mach_access *a)
+{
+	struct ext_thread *th = ext_thread(x, a->thread);
+	bool may_call = (a->flags & (MACH_WRITE | MACH_KERNEL)) == MACH_WRITE && a->size == 8 &&
+			!level_is_runtime(x->level, a->pc);
+
+	th->call_site = may_call ? a->value : 0;
+	th->call_sp = a->address;
 }
 
 static void ret(struct ext *x, struct ext_thread *th, uint32_t thread)
@@ -99,11 +121,12 @@ void ext_heap_watch(struct ext *x, const struct mach_access *a)
 		ret(x, th, a->thread);
 		return;
 	}
-	const char *stub = level_stub(x->level, a->pc);
-	const struct allocator *by = stub ? allocator_named(stub) : NULL;
+	struct mach_entered e;
+	const char *name = ext_heap_called(x, a, false, &e);
+	const struct allocator *by = name ? allocator_named(name) : NULL;
 
 	if (by)
-		call(x, th, a->thread, by->rule);
+		call(x, th, by->rule, &e);
 }
 
 bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out)

@@ -57,6 +57,9 @@ struct ext_thread {
 	const struct trc_sync *pending; /* TRC_AT_BLOCK without its TRC_AT_DONE */
 	struct ext_freed freeing; /* free() under way, and where it returns to (0: none) */
 	uint64_t free_site;
+	/* The thread's last access may have been that of a call of the program's: where it returns to (0: it
+	 * was not), and where that lies. */
+	uint64_t call_site, call_sp;
 	/* allocation under way: return address (0: none), size, stack pointer at the call */
 	uint64_t alloc_site, alloc_size, alloc_sp;
 	/* A release is recorded before the real call and has happened when that returns:
@@ -287,6 +290,10 @@ void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned 
 
 /* extract_heap.c: must see every access of the third execution. */
 void ext_heap_watch(struct ext *x, const struct mach_access *a);
+/* Likewise, when the others have seen it. */
+void ext_heap_watched(struct ext *x, const struct mach_access *a);
+/* The function of memory that is called here ("malloc"), and how; NULL: none is. any: also by the C library. */
+const char *ext_heap_called(struct ext *x, const struct mach_access *a, bool any, struct mach_entered *out);
 bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
 
 /* extract_misuse.c: must see every access of the third execution. */
@@ -308,6 +315,8 @@ void ext_destroyed_watch(struct ext *x, uint32_t thread, const struct trc_sync *
 
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
+/* Of the call that the thread has come by, without the function called. */
+uint32_t ext_stack_called(struct ext *x, uint32_t thread, const struct mach_entered *e);
 
 /* extract_spoken.c: a name without what the C++ library calls its parts; takes and returns malloc'd text. */
 char *ext_spoken(char *text);

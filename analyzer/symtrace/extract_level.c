@@ -26,11 +26,13 @@ struct pc_entry {
 	enum pc_class class;
 	struct callee callee; /* PC_STUB; of the C library's, where a function is entered */
 	const char *stub;   /* the same, of any module */
+	const char *memory; /* see level_memory() */
+	enum level_memory memory_at;
 };
 
 #define QUICK 32768u
 /* Beside class + 1, in three bits. */
-#define QUICK_STUB 8u /* a PLT entry, of any module */
+#define QUICK_MEMORY 8u /* see level_memory() */
 #define QUICK_OWN 16u /* see level_is_own() */
 
 struct thread_level {
@@ -72,6 +74,46 @@ static const char *const movers[] = {
 
 /* Of these, those that have functions with other names do it. strdup() is none: it allocates. */
 static const char *const deep_movers[] = { "qsort", "bsearch" };
+
+/* Functions that hand out or take back memory, as PLT entries and the symbols of the C library name them. */
+static const struct {
+	const char *symbol, *name;
+} memory_functions[] = {
+	{ "malloc", "malloc" },
+	{ "__libc_malloc", "malloc" },
+	{ "calloc", "calloc" },
+	{ "__libc_calloc", "calloc" },
+	{ "realloc", "realloc" },
+	{ "__libc_realloc", "realloc" },
+	{ "aligned_alloc", "aligned_alloc" },
+	{ "memalign", "memalign" },
+	{ "__libc_memalign", "memalign" },
+	{ "strdup", "strdup" },
+	{ "__strdup", "strdup" },
+	{ "free", "free" },
+	{ "__libc_free", "free" },
+	{ "cfree", "free" },
+	{ "_Znwm", "_Znwm" }, /* operator new(unsigned long) ... */
+	{ "operator new(unsigned long)", "_Znwm" },
+	{ "_Znam", "_Znam" },
+	{ "operator new[](unsigned long)", "_Znam" },
+	{ "_ZnwmSt11align_val_t", "_ZnwmSt11align_val_t" },
+	{ "operator new(unsigned long, std::align_val_t)", "_ZnwmSt11align_val_t" },
+	{ "_ZnamSt11align_val_t", "_ZnamSt11align_val_t" },
+	{ "operator new[](unsigned long, std::align_val_t)", "_ZnamSt11align_val_t" },
+	{ "_ZnwmRKSt9nothrow_t", "_ZnwmRKSt9nothrow_t" },
+	{ "operator new(unsigned long, std::nothrow_t const&)", "_ZnwmRKSt9nothrow_t" },
+	{ "_ZnamRKSt9nothrow_t", "_ZnamRKSt9nothrow_t" },
+	{ "operator new[](unsigned long, std::nothrow_t const&)", "_ZnamRKSt9nothrow_t" },
+};
+
+static const char *memory_function(const char *symbol)
+{
+	for (size_t i = 0; symbol && i < sizeof memory_functions / sizeof *memory_functions; i++)
+		if (!strcmp(symbol, memory_functions[i].symbol))
+			return memory_functions[i].name;
+	return NULL;
+}
 
 /* Functions whose branches decide only what a person reads. */
 static const char *const printers[] = {
@@ -184,6 +226,19 @@ static void classify_runtime(struct level *l, struct pc_entry *e)
 		e->class = PC_SCANNER;
 }
 
+static void classify_memory(struct level *l, struct pc_entry *e)
+{
+	uint64_t offset = 0;
+	const char *symbol = e->stub ? e->stub : img_symbol(l->images, e->pc, &offset);
+
+	if (!e->stub && offset >= ENTRY_BYTES)
+		return;
+	e->memory = memory_function(symbol);
+	if (e->memory)
+		e->memory_at = !e->stub ? LEVEL_MEMORY_ENTRY :
+			       e->class == PC_STUB ? LEVEL_MEMORY_STUB : LEVEL_MEMORY_RUNTIME;
+}
+
 static struct pc_entry *classify(struct level *l, uint64_t pc)
 {
 	struct pc_entry *e = slot(l->table, l->size, pc);
@@ -208,6 +263,8 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 		e->class = PC_STUB;
 		e->callee = callee_of(e->stub);
 	}
+	if (m)
+		classify_memory(l, e);
 	return e;
 }
 
@@ -217,7 +274,7 @@ static unsigned look(struct level *l, uint64_t pc)
 	struct img_module *m = e->class == PC_PROGRAM ? img_module_at(l->images, pc) : NULL;
 	bool own = e->class == PC_PROGRAM && !(m && HAS_PREFIX(img_module_name(m), language_modules));
 
-	return (e->class + 1u) | (e->stub ? QUICK_STUB : 0) | (own ? QUICK_OWN : 0);
+	return (e->class + 1u) | (e->memory ? QUICK_MEMORY : 0) | (own ? QUICK_OWN : 0);
 }
 
 static inline unsigned quick(struct level *l, uint64_t pc)
@@ -234,9 +291,14 @@ static inline enum pc_class class_of(struct level *l, uint64_t pc)
 	return (enum pc_class)((quick(l, pc) & 7) - 1);
 }
 
-const char *level_any_stub(struct level *l, uint64_t pc)
+enum level_memory level_memory(struct level *l, uint64_t pc, const char **name)
 {
-	return quick(l, pc) & QUICK_STUB ? classify(l, pc)->stub : NULL;
+	if (!(quick(l, pc) & QUICK_MEMORY))
+		return LEVEL_NO_MEMORY;
+	const struct pc_entry *e = classify(l, pc);
+
+	*name = e->memory;
+	return e->memory_at;
 }
 
 bool level_is_runtime(struct level *l, uint64_t pc)
@@ -254,12 +316,6 @@ static inline struct thread_level *thread_level(struct level *l, uint32_t thread
 	while (l->threads.n <= thread)
 		vec_push(&l->threads, (struct thread_level){ .callee.name = "" });
 	return &l->threads.v[thread];
-}
-
-/* Asked at every access, too: only of stubs the large table is. */
-const char *level_stub(struct level *l, uint64_t pc)
-{
-	return class_of(l, pc) == PC_STUB ? classify(l, pc)->stub : NULL;
 }
 
 /* From program code straight into the C library: a call without a PLT entry, or back from a callback. */

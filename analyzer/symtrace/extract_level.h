@@ -49,11 +49,15 @@ void level_begin(struct level *l, uint32_t thread, uint64_t pc);
 /* Is this instruction part of a call that writes text for people (printf ...)? */
 bool level_is_printing(struct level *l, uint32_t thread, uint64_t pc);
 
-/* "malloc" when pc is the program's PLT entry of malloc; NULL when it is no PLT entry. */
-const char *level_stub(struct level *l, uint64_t pc);
-
-/* The same for the PLT of any module, the C library's own included. */
-const char *level_any_stub(struct level *l, uint64_t pc);
+/* Where a function that hands out or takes back memory is called. */
+enum level_memory {
+	LEVEL_NO_MEMORY,
+	LEVEL_MEMORY_STUB,    /* the program's PLT entry of it */
+	LEVEL_MEMORY_RUNTIME, /* the C library's own, or the loader's */
+	LEVEL_MEMORY_ENTRY,   /* its first instructions: whoever comes from a call comes without a PLT */
+};
+/* name: "malloc", "_Znwm" ... */
+enum level_memory level_memory(struct level *l, uint64_t pc, const char **name);
 
 /* The library function thread called last from program code ("memcpy"), or "". */
 const char *level_callee(struct level *l, uint32_t thread);

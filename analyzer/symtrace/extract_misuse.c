@@ -2,7 +2,7 @@
  * Use after free. What breaks the heap and where it shows are often far apart: the first access to a
  * block that had been freed is worth more than the abort it led to.
  *
- * Frees are seen as calls of free() through any module's PLT. glibc marks a block that it keeps
+ * Frees are seen as calls of free() through any module's PLT, or straight into it. glibc marks a block that it keeps
  * in a thread's cache with a key in its second word, and takes the mark away when it hands the block out
  * again: while it is there the block is free, whoever allocates by whatever way. So nothing is
  * claimed of blocks that go elsewhere (large ones, or when the cache is full, or when its thread ends).
@@ -15,11 +15,6 @@
 #define MOST_BYTES 1040u        /* larger blocks are not kept in that cache */
 #define MOST_STACKS 20000u      /* unwound for; who frees more often is told without a place */
 #define FEWEST_SLOTS 4096u
-
-static bool is_free(const char *stub)
-{
-	return stub && !strcmp(stub, "free");
-}
 
 static struct ext_freed_slot *slot_of(struct ext_misuse_watch *w, uint64_t granule)
 {
@@ -75,24 +70,24 @@ static uint32_t next_event(const struct ext *x, uint32_t thread)
 	return x->in_window ? (uint32_t)x->trace->threads[thread].nevents : SYM_NONE;
 }
 
-static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uint64_t pc)
+static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uint32_t stack)
 {
 	x->misuse = (struct ext_misuse){ .kind = EXT_MISUSE_FREED, .thread = thread,
-					 .stack = ext_stack(x, thread, pc), .freed_by = f->thread,
+					 .stack = stack, .freed_by = f->thread,
 					 .freed_stack = f->stack, .base = f->base, .size = f->size,
 					 .event = next_event(x, thread), .freed_event = f->event };
 }
 
-static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a)
+static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a,
+		 const struct mach_entered *e)
 {
-	struct mach_entered e;
-
-	if (!mach_entered(x->run, a->thread, &e) || !e.args[0] || !e.site)
-		return;
-	uint64_t block = e.args[0];
+	uint64_t block = e->args[0];
 	const struct ext_freed *f = free_at(x, block);
+
+	if (!block)
+		return;
 	if (f && f->base == block) {
-		found(x, f, a->thread, a->pc);
+		found(x, f, a->thread, ext_stack_called(x, a->thread, e));
 		x->misuse.again = true;
 		return;
 	}
@@ -100,9 +95,9 @@ static void call(struct ext *x, struct ext_thread *th, const struct mach_access 
 					   .event = next_event(x, a->thread) };
 	if (!mach_read(x->run, block + 8, &th->freeing.key, 8))
 		return;
-	th->free_site = e.site;
+	th->free_site = e->site;
 	if (x->misuse_watch.nstacks++ < MOST_STACKS)
-		th->freeing.stack = ext_stack(x, a->thread, a->pc);
+		th->freeing.stack = ext_stack_called(x, a->thread, e);
 }
 
 /* It is in the cache when its second word is the key: no address, and not what was there before. */
@@ -150,13 +145,15 @@ bool ext_is_accused(struct ext *x, const struct mach_access *a)
 void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 {
 	struct ext_thread *th = ext_thread(x, a->thread);
+	struct mach_entered e;
+	const char *called;
 
 	if (x->misuse.kind || x->onward)
 		return;
 	if (th->free_site && (a->flags & MACH_READ) && a->size == 8 && a->value == th->free_site)
 		returned(x, th);
-	else if (is_free(level_any_stub(x->level, a->pc)))
-		call(x, th, a);
+	else if ((called = ext_heap_called(x, a, true, &e)) && !strcmp(called, "free"))
+		call(x, th, a, &e);
 	else if (!(a->flags & MACH_KERNEL)) {
 		struct ext_freed *f = free_at(x, a->address);
 
@@ -167,7 +164,7 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 		}
 		if (!f)
 			return;
-		found(x, f, a->thread, a->pc);
+		found(x, f, a->thread, ext_stack(x, a->thread, a->pc));
 		x->misuse.write = a->flags & MACH_WRITE;
 		x->misuse.name = ext_name(x, a->thread, a->address, a->size, NULL,
 					  &(struct ext_named){ 0 });

@@ -80,17 +80,15 @@ static uint64_t hash_of(uint64_t pc, const uint64_t *pcs, size_t n)
 	return h ? h : 1;
 }
 
-uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc)
+/* regs: NULL when there are none. */
+static uint32_t stack_of(struct ext *x, const struct img_regs *regs, uint64_t pc)
 {
 	struct sym_frame frames[MAX_FRAMES];
-	struct img_regs regs;
 	struct img_memory mem = mach_img_memory(x->run);
 	uint64_t pcs[MAX_PCS];
-	size_t npcs = 0;
+	size_t npcs = regs ? img_unwind(x->images, regs, &mem, pcs, MAX_PCS) : 0;
 	uint32_t n = 0;
 
-	if (mach_img_regs(x->run, thread, &regs))
-		npcs = img_unwind(x->images, &regs, &mem, pcs, MAX_PCS);
 	struct ext_stack_seen *seen = seen_at(x, hash_of(pc, pcs, npcs));
 	if (seen->hash)
 		return seen->stack;
@@ -121,4 +119,23 @@ uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc)
 		return seen->stack = sym_add_stack(x->trace, frames, n);
 	}
 	return seen->stack = sym_add_stack(x->trace, frames, n);
+}
+
+uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc)
+{
+	struct img_regs regs;
+
+	return stack_of(x, mach_img_regs(x->run, thread, &regs) ? &regs : NULL, pc);
+}
+
+uint32_t ext_stack_called(struct ext *x, uint32_t thread, const struct mach_entered *e)
+{
+	struct img_regs regs;
+
+	if (!mach_img_regs(x->run, thread, &regs))
+		return stack_of(x, NULL, e->site - 1);
+	/* As they were in the call: a function has not changed the others yet. */
+	regs.r[IMG_RIP] = e->site - 1;
+	regs.r[IMG_RSP] = e->sp + 8;
+	return stack_of(x, &regs, e->site - 1);
 }
