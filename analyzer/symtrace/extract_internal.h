@@ -115,6 +115,7 @@ struct ext_named {
 struct ext_location {
 	uint64_t start;
 	uint8_t size;
+	bool only_written; /* while they are looked for: see ext_locations_add() */
 	struct ext_named named;
 	uint32_t var; /* SYM_NONE until its first event */
 };
@@ -265,9 +266,11 @@ void ext_files_call(struct ext *x, uint32_t thread, const struct trc_enter *ente
 void ext_files_free(struct ext *x);
 
 /* extract_locate.c */
-void ext_locations_add(struct ext *x, uint64_t address, unsigned size);
+/* only_written: by an instruction that only writes. */
+void ext_locations_add(struct ext *x, uint64_t address, unsigned size, bool only_written);
 void ext_locations_done(struct ext *x);
-void ext_locations_drop_guards(struct ext *x); /* of static variables in functions */
+/* Guards of static variables, and how many wait for an atomic one. */
+void ext_locations_drop_librarys(struct ext *x);
 /* The location that holds address. Never NULL for an address that was added. */
 struct ext_location *ext_location_at(struct ext *x, uint64_t address);
 /* Index of the first location at or behind address. */

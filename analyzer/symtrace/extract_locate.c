@@ -3,64 +3,125 @@
 
 #include <string.h>
 
-void ext_locations_add(struct ext *x, uint64_t address, unsigned size)
+static bool same_extent(const struct ext_location *a, const struct ext_location *b)
 {
-	/* Most accesses repeat the last one or its neighbour. */
-	for (size_t i = 0; i < 4 && i < x->locations.n; i++) {
-		const struct ext_location *l = &x->locations.v[x->locations.n - 1 - i];
-		if (l->start == address && l->size == size)
-			return;
-	}
-	vec_push(&x->locations, (struct ext_location){ .start = address, .size = (uint8_t)size,
-						       .var = SYM_NONE });
-	/* Thousands of rounds over the same locations must not pile up. */
-	if (x->locations.n > (1u << 16) && (x->locations.n & (x->locations.n - 1)) == 0)
-		ext_locations_done(x);
+	return a->start == b->start && a->size == b->size && a->only_written == b->only_written;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_extent(const void *a, const void *b)
 {
 	const struct ext_location *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->size != y->size ? x->size - y->size : x->only_written - y->only_written;
 }
 
-void ext_locations_done(struct ext *x)
+static void sort_extents(struct ext *x)
 {
 	size_t n = 0;
 
 	if (!x->locations.n)
 		return;
-	qsort(x->locations.v, x->locations.n, sizeof *x->locations.v, by_start);
+	qsort(x->locations.v, x->locations.n, sizeof *x->locations.v, by_extent);
+	for (size_t i = 0; i < x->locations.n; i++)
+		if (!n || !same_extent(&x->locations.v[n - 1], &x->locations.v[i]))
+			x->locations.v[n++] = x->locations.v[i];
+	x->locations.n = n;
+}
+
+void ext_locations_add(struct ext *x, uint64_t address, unsigned size, bool only_written)
+{
+	struct ext_location l = { .start = address, .size = (uint8_t)size, .var = SYM_NONE,
+				  .only_written = only_written };
+
+	/* Most accesses repeat the last one or its neighbour. */
+	for (size_t i = 0; i < 4 && i < x->locations.n; i++)
+		if (same_extent(&x->locations.v[x->locations.n - 1 - i], &l))
+			return;
+	vec_push(&x->locations, l);
+	/* Thousands of rounds over the same locations must not pile up. */
+	if (x->locations.n > (1u << 16) && (x->locations.n & (x->locations.n - 1)) == 0)
+		sort_extents(x);
+}
+
+/*
+ * Compilers and memset() write several variables at once, which tells nothing of what is one: two
+ * counters that are set to zero together would be one location, and who changes the one
+ * would be told to have changed the other. Such a write is in as many pieces as it meets locations. (Where only one part
+ * is looked at that may be a part of one variable.)
+ */
+static bool is_about_several(const struct ext *x, size_t i)
+{
+	const struct ext_location *l = &x->locations.v[i], *end = x->locations.v + x->locations.n;
+	const struct ext_location *k = l;
+	uint64_t behind = 0; /* the first part */
+
+	if (!l->only_written)
+		return false;
+	while (k > x->locations.v && (k[-1].start | 7) == (l->start | 7))
+		k--;
+	for (; k < end && k->start < l->start + l->size; k++) {
+		if (k->only_written || k->start < l->start || k->start + k->size > l->start + l->size ||
+		    k->size == l->size)
+			continue;
+		if (behind && k->start >= behind)
+			return true;
+		if (!behind || k->start + k->size > behind)
+			behind = k->start + k->size;
+	}
+	return false;
+}
+
+void ext_locations_done(struct ext *x)
+{
+	VEC(struct ext_location) joined = { 0 };
+
+	sort_extents(x);
 	for (size_t i = 0; i < x->locations.n; i++) {
 		struct ext_location l = x->locations.v[i];
-		struct ext_location *last = n ? &x->locations.v[n - 1] : NULL;
+		struct ext_location *last = joined.n ? &joined.v[joined.n - 1] : NULL;
 
+		if (is_about_several(x, i))
+			continue;
 		if (last && l.start < last->start + last->size) {
 			uint64_t end = l.start + l.size;
 			if (end > last->start + last->size)
 				last->size = (uint8_t)(end - last->start);
 		} else {
-			x->locations.v[n++] = l;
+			vec_push(&joined, l);
 		}
 	}
-	x->locations.n = n;
+	vec_free(&x->locations);
+	x->locations.v = joined.v;
+	x->locations.n = joined.n;
+	x->locations.cap = joined.cap;
 }
 
 /*
- * Whether a function's static variable is there already: who comes first makes it, the others wait.
- * That is the compiler's and the C++ library's, and right in every order; as something that threads
+ * Whether a function's static variable is there already: who comes first makes it, the others wait. How
+ * many threads wait for an atomic variable, a semaphore, a latch or a barrier, so that nobody is woken when nobody
+ * waits. That is the compiler's and the C++ library's, and right in every order; as something that threads
  * share it would be the first difference between any two orders, and never the cause.
  */
-void ext_locations_drop_guards(struct ext *x)
+static bool is_librarys_own(const char *symbol)
+{
+	static const char *const names[] = { "guard variable for ", "std::__detail::__waiter_pool_base::_S_for(" };
+
+	for (size_t i = 0; symbol && i < sizeof names / sizeof *names; i++)
+		if (!strncmp(symbol, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+void ext_locations_drop_librarys(struct ext *x)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->locations.n; i++) {
 		uint64_t offset;
-		const char *name = img_symbol(x->images, x->locations.v[i].start, &offset);
 
-		if (!name || strncmp(name, "guard variable for ", 19))
+		if (!is_librarys_own(img_symbol(x->images, x->locations.v[i].start, &offset)))
 			x->locations.v[n++] = x->locations.v[i];
 	}
 	x->locations.n = n;

@@ -43,7 +43,8 @@ static void note_last_call(struct ext *x, const struct mach_access *a)
 		s->last_call.n = 0;
 	x->last_call_since = since;
 	if (a->insn > since && share_touches(s->share, a->address, a->size))
-		vec_push(&s->last_call, (struct ext_touch){ a->time, a->address, a->thread, (uint8_t)a->size });
+		vec_push(&s->last_call, (struct ext_touch){ a->time, a->address, a->thread,
+							    (uint8_t)a->size, false });
 }
 
 static void note_event(struct ext *x, const struct ext_touch *e)
@@ -72,7 +73,8 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 	}
 	if (!share_event(s->share, &part))
 		return EXPR_NONE;
-	struct ext_touch e = { a->time, part.address, a->thread, (uint8_t)part.size };
+	struct ext_touch e = { a->time, part.address, a->thread, (uint8_t)part.size,
+			       (part.flags & (MACH_READ | MACH_WRITE | MACH_ATOMIC)) == MACH_WRITE };
 
 	if (!x->onward) {
 		note_event(x, &e);
@@ -273,7 +275,7 @@ static void add_locations(struct ext *x, const struct ext_touch *e)
 			    share_is_shared(x->share, at + n) == shared;)
 			n++;
 		if (shared)
-			ext_locations_add(x, at, n);
+			ext_locations_add(x, at, n, e->only_writes);
 	}
 }
 
@@ -288,7 +290,7 @@ void ext_survey_locations(struct ext *x)
 	for (size_t i = 0; i < s->last_call.n; i++)
 		add_locations(x, &s->last_call.v[i]);
 	ext_locations_done(x);
-	ext_locations_drop_guards(x);
+	ext_locations_drop_librarys(x);
 }
 
 uint64_t ext_survey_reach(const struct ext_options *o, const bool *wanted, size_t nthreads,
