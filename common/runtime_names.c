@@ -8,7 +8,8 @@ static const char *const modules[] = {
 	"libcsched", "libjemalloc", "libtcmalloc", "libmimalloc", NULL,
 };
 
-static const char *const directories[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/", NULL };
+/* The last is what rustc calls the place of its standard library's sources. */
+static const char *const directories[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/", NULL };
 
 static bool begins_with_one(const char *s, const char *const *list)
 {

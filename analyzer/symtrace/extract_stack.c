@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PCS 24
-#define MAX_FRAMES 16
+/*
+ * Enough to come from where a library gives up to who called it: free(), operator delete and
+ * the ten functions of a container's that are inlined into each other are twenty frames.
+ */
+#define MAX_PCS 40
+#define MAX_FRAMES 40
+#define MAX_INLINED 24
 
 static bool is_shim(const struct img_frame *f)
 {
@@ -27,8 +32,8 @@ static bool is_start_up(const struct img_frame *f)
 
 static uint32_t add_frames(struct ext *x, uint64_t pc, struct sym_frame *out, uint32_t n)
 {
-	struct img_frame frames[8];
-	size_t got = img_frames(x->images, pc, frames, 8);
+	struct img_frame frames[MAX_INLINED];
+	size_t got = img_frames(x->images, pc, frames, MAX_INLINED);
 
 	for (size_t i = 0; i < got && n < MAX_FRAMES; i++) {
 		const struct img_frame *f = &frames[i];
