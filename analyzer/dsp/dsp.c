@@ -401,6 +401,27 @@ static size_t common_prefix(const struct dsp_map *m)
 	return n;
 }
 
+/* Something of what the two schedules do differently is known. */
+static bool tells(const struct dsp_builder *b)
+{
+	for (size_t i = 0; i < b->map.nids; i++)
+		if (b->why[i])
+			return true;
+	return false;
+}
+
+/*
+ * The alternate leaves the recorded path before it comes to any of the root cause: it does not have those
+ * orderings, and what it does instead was never recorded. So they are shown as the failing schedule has them.
+ */
+static void add_not_reached(struct dsp_builder *b)
+{
+	add_cause_events(b);
+	for (size_t i = 0; i < b->d->npairs; i++)
+		b->d->pairs[i].inverted = b->pairs.v[i].inverted =
+			dsp_at(&b->map, DSP_ALTERNATE, b->d->pairs[i].after) == DSP_NEVER;
+}
+
 static err_t build(struct dsp_builder *b, const struct sym_trace *t)
 {
 	struct dsp *d = b->d;
@@ -414,6 +435,8 @@ static err_t build(struct dsp_builder *b, const struct sym_trace *t)
 		dsp_explain_values(b);
 		add_variations(b, false);
 		add_reordered(b);
+		if (!tells(b))
+			add_not_reached(b);
 	} else {
 		add_cause_events(b);
 	}

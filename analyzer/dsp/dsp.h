@@ -155,7 +155,7 @@ struct dsp_freed {
 	const char *name; /* of what was used */
 };
 
-/* The hint becomes one about this, unless the root cause is about the block anyway. */
+/* The hint becomes one about this, unless there is one, and the root cause is about the block anyway. */
 void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d);
 
 const char *dsp_hint_name(enum dsp_hint_kind k); /* "none", "atomic", ... */

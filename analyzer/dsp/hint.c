@@ -391,16 +391,43 @@ static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	return true;
 }
 
-/* The barrier that the thread left last before its event, and where; SYM_NONE: none. */
-static uint32_t barrier_before(const struct sym_trace *t, struct sched_ref r, uint32_t *left)
+/* A barrier of the C++ library's is an object whose members are changed: its name when this event is of that. */
+static char *library_barrier(const struct sym_trace *t, const struct sym_event *e)
+{
+	char *via = dsp_via(t, e), *name = NULL;
+
+	if (via && (!strcmp(via, "barrier::arrive_and_wait") || !strcmp(via, "barrier::wait"))) {
+		const char *all = dsp_subject(t, e), *member = strstr(all, "._M_");
+
+		if (!member)
+			member = strstr(all, ".{"); /* several of them in one word */
+		if (member)
+			name = xasprintf("%.*s", (int)(member - all), all);
+	}
+	free(via);
+	return name;
+}
+
+/* The name of the barrier that the thread left last before its event, malloc'd, and where; NULL: none. */
+static char *barrier_before(const struct sym_trace *t, struct sched_ref r, uint32_t *left)
 {
 	for (*left = r.index; (*left)-- > 0;) {
 		const struct sym_event *e = &t->threads[r.thread].events[*left];
+		char *name = e->op == SYM_BARRIER_LEAVE ? xstrdup(t->objects[e->target].name) :
+							  library_barrier(t, e);
 
-		if (e->op == SYM_BARRIER_LEAVE)
-			return e->target;
+		if (name)
+			return name;
 	}
-	return SYM_NONE;
+	return NULL;
+}
+
+static bool is_in_barrier(const struct sym_trace *t, struct sched_ref r)
+{
+	char *name = library_barrier(t, dsp_event_at(t, r));
+
+	free(name);
+	return name;
 }
 
 /*
@@ -409,27 +436,39 @@ static uint32_t barrier_before(const struct sym_trace *t, struct sched_ref r, ui
  */
 static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
-	uint32_t early_left, late_left, barrier = barrier_before(t, p->before, &early_left);
+	uint32_t early_left, late_left;
+	char *barrier = barrier_before(t, p->before, &early_left), *late = barrier_before(t, p->after, &late_left);
+	bool same = barrier && late && !strcmp(barrier, late);
 	struct strbuf b = { 0 };
 
-	if (barrier == SYM_NONE || barrier != barrier_before(t, p->after, &late_left) ||
-	    !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)))
+	free(late);
+	if (!same || !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)) ||
+	    is_in_barrier(t, p->before) || is_in_barrier(t, p->after)) {
+		free(barrier);
 		return false;
-	strbuf_fmt(&b, "Let all wait once more (at `%s', say) before %s ", t->objects[barrier].name,
+	}
+	strbuf_fmt(&b, "Let all wait once more (at `%s', say) before %s ", barrier,
 		   dsp_thread_id(t, p->before.thread));
 	dsp_say_does(&b, t, p->before);
 	strbuf_str(&b, " at ");
 	dsp_say_at(&b, t, p->before);
-	strbuf_fmt(&b, ": it came past `%s' at ", t->objects[barrier].name);
+	strbuf_fmt(&b, ": it came past `%s' at ", barrier);
 	dsp_say_at(&b, t, (struct sched_ref){ p->before.thread, early_left });
 	strbuf_fmt(&b, " together with %s, which still has to do ", dsp_thread_id(t, p->after.thread));
 	dsp_say_at(&b, t, p->after);
 	strbuf_str(&b, " (");
 	dsp_say_does(&b, t, p->after);
 	strbuf_str(&b, ").");
+	free(barrier);
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
 	return true;
+}
+
+/* Nobody can be kept out while everybody is waited for. */
+static bool spans_barrier(const struct sym_trace *t, const struct dsp_region *r)
+{
+	return is_in_barrier(t, (struct sched_ref){ r->thread, r->first }) || is_in_barrier(t, r->end);
 }
 
 /* Pairs named in one sentence; loops repeat the same lines. */
@@ -502,7 +541,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 	p = pair_to_order(t, pairs);
 	if (p && dsp_published_hint(m, p, &d->hint))
 		return;
-	if (p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint))
+	if (p && (!d->nregions || d->regions[0].compared || spans_barrier(t, &d->regions[0])) &&
+	    barrier_hint(t, p, &d->hint))
 		return;
 	if (d->nregions) {
 		const struct dsp_region *r = &d->regions[0];

@@ -84,7 +84,7 @@ void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct
 
 	if (f->thread >= t->nthreads || f->freed_by >= t->nthreads || f->thread == f->freed_by ||
 	    f->event > t->threads[f->thread].nevents || f->freed_event > t->threads[f->freed_by].nevents ||
-	    is_told(t, d, f))
+	    (d->hint.text && is_told(t, d, f)))
 		return;
 	uint32_t lock = guard(t, f, &both);
 

@@ -73,6 +73,25 @@ static void no_alternate(void)
 	fixture_free(&fx);
 }
 
+/* The alternate goes another way before either of them. */
+static void cause_not_reached(void)
+{
+	struct fixture fx;
+
+	fixture_lost_update(&fx);
+	fx.answer.alternates[0].path_differs = true;
+	fx.answer.alternates[0].order.n = 3;
+	struct dsp *d = build(&fx);
+	const struct dsp_side *f = &d->side[DSP_FAILING];
+
+	CHECK(find(f, 2, 2) && find(f, 1, 3) && d->pairs[0].inverted,
+	      "what the alternate does not come to is shown as it happened");
+	CHECK(d->hint.kind == DSP_HINT_ATOMIC, "and has a hint (is %s)", dsp_hint_name(d->hint.kind));
+	CHECK(!find(&d->side[DSP_ALTERNATE], 2, 2)->executed, "and not said to be in the alternate");
+	dsp_free(d);
+	fixture_free(&fx);
+}
+
 static void deterministic(void)
 {
 	struct fixture fx;
@@ -368,6 +387,7 @@ int main(void)
 	via();
 	lost_update();
 	no_alternate();
+	cause_not_reached();
 	deterministic();
 	nothing_found();
 	foreign_refs();
