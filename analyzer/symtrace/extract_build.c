@@ -205,8 +205,11 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	x->in_window = a->time >= x->from && a->time <= x->to;
 	note_virtual(x, ext_thread(x, a->thread), a);
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
+	part.address = a->address;
+	part.size = a->size;
+	bool matters = ext_matters(x, a, &part);
 	ext_heap_watch(x, a);
-	ext_misuse_watch(x, a);
+	ext_misuse_watch(x, a, part.address, part.size);
 	ext_heap_watched(x, a);
 	ext_left_watch(x, a);
 	finish_release(ext_thread(x, a->thread), a);
@@ -216,7 +219,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	 * an event is found again in a live run by counting instructions, not events. */
 	if (!x->base)
 		ext_count(x, a->thread, a->pc, a->insn);
-	if (!ext_matters(x, a, &part) || !x->in_window)
+	if (!matters || !x->in_window)
 		return EXPR_NONE;
 	if (part.size == a->size)
 		return take_pieces(x, a, value);

@@ -231,7 +231,8 @@ void ext_reset_level(struct ext *x);
 void ext_prelude_level(void *ext);
 void ext_prelude(void *ext);
 
-/* Does this access, or which part of it, make an event? (Keeps the level's state: call for every access.) */
+/* Does this access, or which part of it, make an event? (Keeps the level's state: call for every access.) Of a
+ * string that is scanned *part is what is looked at in any case; else it is only set where the answer is yes. */
 bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access *part);
 
 /* n-th execution of pc by thread, counting this one; one instruction counts once.
@@ -299,8 +300,8 @@ void ext_heap_watched(struct ext *x, const struct mach_access *a);
 const char *ext_heap_called(struct ext *x, const struct mach_access *a, bool any, struct mach_entered *out);
 bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
 
-/* extract_misuse.c: must see every access of the third execution. */
-void ext_misuse_watch(struct ext *x, const struct mach_access *a);
+/* extract_misuse.c: must see every access of the third execution, and what of it is looked at (size 0: nothing). */
+void ext_misuse_watch(struct ext *x, const struct mach_access *a, uint64_t looked, unsigned size);
 
 /* extract_left.c: a thread is born; it accesses memory. Freed with free(). */
 void ext_birth_note(struct ext *x, uint32_t thread, uint32_t parent);

@@ -142,7 +142,7 @@ bool ext_is_accused(struct ext *x, const struct mach_access *a)
 		has_prefix(symbol, movers, sizeof movers / sizeof *movers));
 }
 
-void ext_misuse_watch(struct ext *x, const struct mach_access *a)
+void ext_misuse_watch(struct ext *x, const struct mach_access *a, uint64_t looked, unsigned size)
 {
 	struct ext_thread *th = ext_thread(x, a->thread);
 	struct mach_entered e;
@@ -154,8 +154,8 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 		returned(x, th);
 	else if ((called = ext_heap_called(x, a, true, &e)) && !strcmp(called, "free"))
 		call(x, th, a, &e);
-	else if (!(a->flags & MACH_KERNEL)) {
-		struct ext_freed *f = free_at(x, a->address);
+	else if (size && !(a->flags & MACH_KERNEL)) {
+		struct ext_freed *f = free_at(x, looked);
 
 		if (f && !ext_is_accused(x, a)) {
 			/* The allocator moves it (a thread that ends gives its cache back). */
@@ -166,7 +166,6 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a)
 			return;
 		found(x, f, a->thread, ext_stack(x, a->thread, a->pc));
 		x->misuse.write = a->flags & MACH_WRITE;
-		x->misuse.name = ext_name(x, a->thread, a->address, a->size, NULL,
-					  &(struct ext_named){ 0 });
+		x->misuse.name = ext_name(x, a->thread, looked, size, NULL, &(struct ext_named){ 0 });
 	}
 }

@@ -23,7 +23,7 @@ struct ext_touch {
 	uint64_t time, address;
 	uint32_t thread;
 	uint8_t size;
-	bool only_writes; /* and was one instruction */
+	bool only_writes; /* see ext_locations_add() */
 };
 
 struct ext_survey {
