@@ -465,10 +465,12 @@ static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, st
 	return true;
 }
 
-/* Nobody can be kept out while everybody is waited for. */
-static bool spans_barrier(const struct sym_trace *t, const struct dsp_region *r)
+/* Nobody can be kept out while everybody is waited for: then who got in between has to wait. */
+static bool spans_barrier(const struct sym_trace *t, const struct dsp_region *r, struct dsp_hint *h)
 {
-	return is_in_barrier(t, (struct sched_ref){ r->thread, r->first }) || is_in_barrier(t, r->end);
+	struct dsp_pair p = { r->intruder, r->end, true };
+
+	return is_in_barrier(t, (struct sched_ref){ r->thread, r->first }) && barrier_hint(t, &p, h);
 }
 
 /* Pairs named in one sentence; loops repeat the same lines. */
@@ -541,8 +543,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 	p = pair_to_order(t, pairs);
 	if (p && dsp_published_hint(m, p, &d->hint))
 		return;
-	if (p && (!d->nregions || d->regions[0].compared || spans_barrier(t, &d->regions[0])) &&
-	    barrier_hint(t, p, &d->hint))
+	if ((p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint)) ||
+	    (d->nregions && spans_barrier(t, &d->regions[0], &d->hint)))
 		return;
 	if (d->nregions) {
 		const struct dsp_region *r = &d->regions[0];

@@ -25,7 +25,7 @@ public:
 	}
 	const std::string &at(size_t i) const { return values_.at(i); }
 private:
-	void load() { for (int i = 0; i < 4; i++) values_.push_back("value" + std::to_string(i)); }
+	void load() { for (int i = 0; i < 4; i++) values_.push_back("value" + std::to_string(i)); } // @fill
 	std::vector<std::string> values_;
 	static std::atomic<Config *> instance_;
 	static std::mutex m_;
