@@ -40,6 +40,44 @@ static void drop_clones(char *s)
 		*clone = '\0';
 }
 
+/* Rust's names are C++'s with a hash behind them, which changes with every build; its signs are spelt out. */
+static bool drop_rust_hash(char *s)
+{
+	size_t n = strlen(s);
+
+	if (n <= 19 || strncmp(s + n - 19, "::h", 3) != 0 || strspn(s + n - 16, "0123456789abcdef") != 16)
+		return false;
+	s[n - 19] = '\0';
+	return true;
+}
+
+static void spell_rust(char *s)
+{
+	static const char *const signs[][2] = {
+		{ "$LT$", "<" }, { "$GT$", ">" }, { "$RF$", "&" }, { "$BP$", "*" }, { "$C$", "," }, { "$LP$", "(" },
+		{ "$RP$", ")" }, { "$u20$", " " }, { "$u27$", "'" }, { "$u7b$", "{" }, { "$u7d$", "}" },
+		{ "$u5b$", "[" }, { "$u5d$", "]" }, { "..", "::" },
+	};
+	char *out = s;
+
+	for (bool begins = true; *s;) {
+		size_t i = 0;
+
+		/* What does not begin with a letter has a line before it. */
+		s += begins && s[0] == '_' && s[1] == '$';
+		while (i < sizeof signs / sizeof *signs && strncmp(s, signs[i][0], strlen(signs[i][0])))
+			i++;
+		begins = s[0] == ':';
+		if (i == sizeof signs / sizeof *signs) {
+			*out++ = *s++;
+			continue;
+		}
+		s += strlen(signs[i][0]);
+		out = mempcpy(out, signs[i][1], strlen(signs[i][1]));
+	}
+	*out = '\0';
+}
+
 const char *img_demangle(struct img_set *set, const char *name)
 {
 	int status;
@@ -56,6 +94,8 @@ const char *img_demangle(struct img_set *set, const char *name)
 
 	if (s) {
 		drop_clones(s);
+		if (drop_rust_hash(s))
+			spell_rust(s);
 		text = img_keep(set, s);
 	}
 	img_table_put(&set->demangled, (uintptr_t)name, (uintptr_t)text);

@@ -73,6 +73,26 @@ static void check_program(const char *compiler, const char *flags)
 	live_end(&l);
 }
 
+static void check_rust(void)
+{
+	static const char *const name[][2] = {
+		{ "_ZN10static_mut5COUNT17h710489931efe12a6E", "static_mut::COUNT" },
+		{ "_ZN4core3ptr34drop_in_place$LT$std..fs..File$GT$17h10c18bdef1c8b375E",
+		  "core::ptr::drop_in_place<std::fs::File>" },
+		{ "_ZN50_$LT$app..Row$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
+		  "<app::Row as core::ops::drop::Drop>::drop" },
+		{ "_ZN3app4hashE", "app::hash" },
+	};
+	struct img_set *set = img_set_new();
+
+	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+		const char *got = img_demangle(set, name[i][0]);
+
+		CHECK(!strcmp(got, name[i][1]), "%s (is %s)", name[i][1], got);
+	}
+	img_set_free(set);
+}
+
 /* Signatures of every shape, and what frames call them. */
 static void check_brief(void)
 {
@@ -114,6 +134,7 @@ int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	check_brief();
+	check_rust();
 	check_program("g++", "-g -O0");
 	check_program("g++", "-g -O2");
 	check_program("g++", "-gdwarf-4 -O0 -no-pie");
