@@ -8,8 +8,11 @@ static const char *const modules[] = {
 	"libcsched", "libjemalloc", "libtcmalloc", "libmimalloc", NULL,
 };
 
-/* The last is what rustc calls the place of its standard library's sources. */
-static const char *const directories[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/", NULL };
+/* The last four are what rustc calls the places of its standard library's sources. */
+static const char *const directories[] = {
+	"/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/", "library/core/src/", "library/alloc/src/",
+	"library/std/src/", NULL,
+};
 
 static bool begins_with_one(const char *s, const char *const *list)
 {
@@ -50,7 +53,7 @@ bool runtime_header(const char *file)
 {
 	char straight[512];
 
-	if (begins_with_one(file, directories))
+	if (begins_with_one(file, directories) || strstr(file, "/rustlib/src/rust/library/"))
 		return true;
 	if (*file != '/' || !strstr(file, "/../"))
 		return false;

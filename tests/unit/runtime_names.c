@@ -16,6 +16,10 @@ int main(void)
 		{ "/home/u/src/../include/mine.h", false },
 		{ "/../../usr/include/a.h", true },
 		{ "../usr/include/a.h", false },
+		{ "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/sync/atomic.rs", true },
+		{ "library/std/src/sys/sync/mutex/futex.rs", true },
+		{ "/home/u/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/lib.rs", true },
+		{ "library/src/main.rs", false },
 		{ "/..", false },
 		{ "", false },
 	};
