@@ -139,6 +139,14 @@ static void find_build_id(const uint8_t *base, size_t size)
 	}
 }
 
+/* A program or a library; object files are data, of linkers, and often gone soon. */
+bool rec_is_module(const uint8_t head[18])
+{
+	unsigned type = head[EI_NIDENT] | head[EI_NIDENT + 1] << 8;
+
+	return !memcmp(head, ELFMAG, SELFMAG) && (type == ET_EXEC || type == ET_DYN);
+}
+
 /* Is this mapping part of an ELF file? Learns the build-id from its first page. */
 static bool is_elf(const struct mapping *m)
 {
@@ -152,7 +160,7 @@ static bool is_elf(const struct mapping *m)
 		current.id_len = 0;
 		/* Peeked, not read: another thread may be unmapping it. */
 		n = m->prot & PROT_READ ? raw_peek(first, m->start, sizeof first) : 0;
-		current.elf = n == sizeof first && !memcmp(first, ELFMAG, SELFMAG);
+		current.elf = n == sizeof first && rec_is_module(first);
 		if (current.elf)
 			find_build_id(first, n);
 		return current.elf;

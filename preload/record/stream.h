@@ -217,6 +217,7 @@ void rec_forget_total(void);
 
 /* Writes TRC_MODULE records for ELF mappings not written yet; tsc 0 at the start. True: the address lies in one. */
 bool rec_modules(uint64_t tsc, uint64_t address);
+bool rec_is_module(const uint8_t head[18]); /* by the beginning of the file */
 void rec_modules_forget(void);
 /* The TRC_KV records: who recorded what; the clock's rate once some time has passed. */
 void rec_identity(const char *options);

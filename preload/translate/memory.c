@@ -33,11 +33,11 @@ static void give_up(struct call *k, const char *why)
 	tr_unlock();
 }
 
-static bool is_elf(int fd)
+static bool is_module(int fd)
 {
-	uint32_t magic = 0;
+	uint8_t head[18];
 
-	return raw(SYS_pread64, fd, &magic, 4, 0) == 4 && magic == 0x464c457f;
+	return raw(SYS_pread64, fd, head, sizeof head, 0) == sizeof head && rec_is_module(head);
 }
 
 /* Whatever is behind the end of the file reads as zero, or faults. */
@@ -49,7 +49,7 @@ static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, 
 	if (raw_failed(raw(SYS_fstat, fd, &st)))
 		return;
 	/* A piece of one that nobody has loaded (a debugger looks up names) is a file like others. */
-	if (is_elf(fd) && !(k->args[3] & MAP_SHARED) && rec_modules(raw_tsc(), start)) {
+	if (is_module(fd) && !(k->args[3] & MAP_SHARED) && rec_modules(raw_tsc(), start)) {
 		call_effect_add(k, start, len, TRC_EFFECT_MODULE);
 		return;
 	}
