@@ -195,6 +195,7 @@ void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
  * Does nothing in a vfork child.
  */
 void shim_process_end(int kind, int status);
+void shim_fall_silent(void);
 
 /*
  * In the child after fork: recording off (follow=0), or a new trace of its own:

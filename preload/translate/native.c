@@ -79,11 +79,14 @@ void tr_leave(struct tr_ctx *c)
 	c->native = true;
 	bool last = last_one(c);
 	tr_unlock();
+	if (c->falls_silent)
+		shim_fall_silent();
 	if (last) {
 		/* From here on the shim works as in sync mode. */
 		sig_restore_native(c);
 		shim_opt.mode = SHIM_MODE_SYNC;
-		signals_start();
+		if (shim.state != SHIM_OFF)
+			signals_start();
 	}
 	raw(SYS_set_tid_address, c->clear_tid);
 	tr_set_gs(c->native_gs);

@@ -312,9 +312,12 @@ static bool restricts_itself(struct call *k)
 {
 	bool by_seccomp = k->nr == SYS_seccomp ? k->args[0] <= 1 : k->args[0] == PR_SET_SECCOMP;
 	bool by_dispatch = k->nr == SYS_prctl && k->args[0] == PR_SET_SYSCALL_USER_DISPATCH && k->args[1];
+	bool filters = k->nr == SYS_seccomp ? k->args[0] == 1 : k->args[1] == 2;
 
-	if (!by_seccomp && !by_dispatch)
+	/* Without a filter it fails: that is how libseccomp asks what the kernel can do. */
+	if ((!by_seccomp || (filters && !k->args[2])) && !by_dispatch)
 		return false;
+	k->ctx->falls_silent = true;
 	tr_lock();
 	tr_detach(k->ctx, by_seccomp ? "the program restricts its own system calls (seccomp)" :
 				       "the program catches its own system calls");

@@ -167,6 +167,7 @@ struct tr_ctx {
 	bool path_dead;            /* path bytes go nowhere any more */
 	bool in_callout;
 	bool stopped;              /* stop.c: for good */
+	bool falls_silent;         /* once it is native, no system call of ours */
 	uint64_t generation;       /* last one this thread noted */
 	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
 	uint64_t clear_tid;        /* the application's */
