@@ -81,6 +81,7 @@ void tr_code_line(const char *p)
 	p++;
 	exec = p[2] == 'x';
 	r.writable = p[1] == 'w';
+	r.made = p[3] == 's';
 	p += 5;
 	hex(&p);
 	p++;
@@ -88,7 +89,7 @@ void tr_code_line(const char *p)
 	p++;
 	hex(&p);
 	p++;
-	r.anonymous = *p == '0' && p[1] == ' ';
+	r.made |= *p == '0' && p[1] == ' ';
 	if (!exec || nranges == CODE_MAX || tr_owns(r.start, r.end) ||
 	    r.start >= 0xffffffffff000000ull)
 		return;
@@ -135,7 +136,7 @@ const struct tr_code *tr_code_at(uint64_t pc)
 	return r;
 }
 
-void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
+void tr_code_update(uint64_t start, uint64_t end, int prot, bool made)
 {
 	unsigned n = nranges, keep = 0;
 
@@ -156,7 +157,7 @@ void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous)
 	here = (struct tr_code){ 0 };
 	if ((prot & PROT_EXEC) && nranges < CODE_MAX && start < end)
 		ranges[nranges++] =
-			(struct tr_code){ start, end, !!(prot & PROT_WRITE), anonymous };
+			(struct tr_code){ start, end, !!(prot & PROT_WRITE), made };
 }
 
 /*

@@ -15,12 +15,12 @@ static uint64_t page_up(uint64_t n)
 }
 
 /* Translated code in the range is no longer what it was. */
-static void code_changes(uint64_t start, uint64_t end, int prot, bool anonymous)
+static void code_changes(uint64_t start, uint64_t end, int prot, bool made)
 {
 	tr_lock();
 	bool used = tr_code_is_used(start, end);
 
-	tr_code_update(start, end, prot, anonymous);
+	tr_code_update(start, end, prot, made);
 	if (used)
 		tr_drop_all();
 	tr_unlock();
@@ -86,10 +86,13 @@ static void map(struct call *k)
 
 	if (!(flags & MAP_ANONYMOUS))
 		file_contents(k, start, len, fd, k->args[5], prot);
+	/* What is shared may be mapped once more, to be written there (Erlang's JIT). */
+	bool made = (flags & MAP_ANONYMOUS) || (flags & MAP_TYPE) != MAP_PRIVATE;
+
 	if ((flags & MAP_FIXED) || (prot & PROT_EXEC))
-		code_changes(start, start + len, prot, flags & MAP_ANONYMOUS);
-	if ((prot & PROT_EXEC) && ((prot & PROT_WRITE) || (flags & MAP_ANONYMOUS)))
-		give_up(k, "the program makes code at run time (writable or anonymous code)");
+		code_changes(start, start + len, prot, made);
+	if ((prot & PROT_EXEC) && ((prot & PROT_WRITE) || made))
+		give_up(k, "the program makes code at run time (writable, anonymous or shared code)");
 }
 
 static void unmap(struct call *k)
@@ -125,7 +128,7 @@ static void protect(struct call *k)
 	}
 	tr_lock();
 	const struct tr_code *was = tr_code_at(start);
-	bool anonymous = !was || was->anonymous;
+	bool made = !was || was->made;
 	tr_unlock();
 	k->result = raw(k->nr, start, k->args[1], prot, k->args[3]);
 	if (raw_failed(k->result))
@@ -137,11 +140,11 @@ static void protect(struct call *k)
 		tr_lock();
 		tr_code_refresh();
 		was = tr_code_at(start);
-		anonymous = !was || was->anonymous;
+		made = !was || was->made;
 		tr_unlock();
 	}
-	code_changes(start, end, prot, anonymous);
-	if ((prot & PROT_EXEC) && (anonymous || (prot & PROT_WRITE)))
+	code_changes(start, end, prot, made);
+	if ((prot & PROT_EXEC) && (made || (prot & PROT_WRITE)))
 		give_up(k, "the program makes code at run time (mprotect)");
 }
 

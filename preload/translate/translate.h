@@ -343,7 +343,8 @@ void tr_order_end(uint64_t address);
 /* code.c: executable ranges of the application */
 struct tr_code {
 	uint64_t start, end;
-	bool writable, anonymous;
+	bool writable;
+	bool made; /* at run time: of no file, or of one that is shared, and so written elsewhere */
 };
 bool tr_code_refresh(void);
 void tr_code_none(void);                           /* the same by whoever reads that file anyway: ... */
@@ -351,7 +352,7 @@ void tr_code_line(const char *line);               /* ... forget all, then each 
 const struct tr_code *tr_code_at(uint64_t pc);
 size_t tr_code_avail(uint64_t pc);                 /* bytes that may be decoded, at most 15 */
 const struct insn *tr_insn_at(uint64_t pc); /* until the next call; len 0: none */
-void tr_code_update(uint64_t start, uint64_t end, int prot, bool anonymous); /* mapped anew */
+void tr_code_update(uint64_t start, uint64_t end, int prot, bool made); /* mapped anew */
 void tr_code_used(uint64_t pc);                    /* this page has been translated */
 bool tr_code_is_used(uint64_t start, uint64_t end);
 void tr_code_forget(void);
