@@ -374,6 +374,9 @@ static void special_after(struct shim_thread *t, const struct event *e)
 			write_child(t, 2, (uint32_t)e->value);
 		break;
 	case TRC_OP_EXEC:
+		/* The translator sees the system call itself, and each place where execvp() looks. */
+		if (shim_opt.mode == SHIM_MODE_PATH && !tr_is_native(t))
+			break;
 		if (e->at == TRC_AT_BEGIN)
 			shim_exec_begin((const char *)e->object);
 		else
@@ -402,7 +405,8 @@ static bool unusual(unsigned op, unsigned at)
 {
 	if (shim.state == SHIM_OFF)
 		return false;
-	if (shim.state == SHIM_ENDED && op == TRC_OP_EXEC && at == TRC_AT_DONE)
+	if (shim.state == SHIM_ENDED && op == TRC_OP_EXEC && at == TRC_AT_DONE &&
+	    shim_opt.mode == SHIM_MODE_SYNC)
 		shim_exec_failed();
 	if (!*shim_here)
 		shim_after_fork();

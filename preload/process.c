@@ -195,13 +195,6 @@ void shim_fall_silent(void)
 	rec_unlock(&saved);
 }
 
-static bool exec_begun;
-
-bool shim_exec_is_begun(void)
-{
-	return exec_begun;
-}
-
 void shim_exec_begin(const char *path)
 {
 	struct shim_thread *t = shim_self_known();
@@ -211,7 +204,6 @@ void shim_exec_begin(const char *path)
 	if (shim.state != SHIM_RECORDING || shim_is_other_process())
 		return;
 	rec_lock(&saved);
-	exec_begun = true;
 	struct trc_exec *r = rec_begin(&rec_process, size);
 
 	if (r) {
@@ -245,9 +237,12 @@ void shim_exec_begin(const char *path)
 
 void shim_exec_failed(void)
 {
-	exec_begun = false;
-	if (shim.state == SHIM_RECORDING)
+	static bool said;
+
+	if (shim.state == SHIM_RECORDING) {
 		shim_note(false, "exec failed; the program went on");
-	else if (shim.state == SHIM_ENDED && !shim_is_other_process())
+	} else if (shim.state == SHIM_ENDED && !said && !shim_is_other_process()) {
+		said = true;
 		shim_say(0, "exec failed after the trace was given up; recording stopped");
+	}
 }

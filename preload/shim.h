@@ -208,7 +208,6 @@ void shim_forked_as(uint32_t which);
 /* Before execve, and when it failed. In between the trace may be gone (keep=failure). */
 void shim_exec_begin(const char *path);
 void shim_exec_failed(void);
-bool shim_exec_is_begun(void);
 
 /* Directory, process stream, identity, modules, T0. False: not recorded, said why. */
 bool shim_start_trace(void);

@@ -4,6 +4,7 @@
 #include "preload/translate/syscall.h"
 
 #include <asm/prctl.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -285,22 +286,33 @@ static void segment_call(struct call *k)
 		call_effect_add(k, k->args[1], 8, TRC_EFFECT_WRITE);
 }
 
-/* The wrappers end the trace; not so for those who make the system call themselves (sanitizers, Go). */
+/*
+ * Whoever looks for a program along PATH calls this for every place: where nothing can be
+ * executed the trace goes on.
+ */
+static bool may_succeed(const struct call *k)
+{
+	long r = k->nr == SYS_execve ?
+		 raw(SYS_faccessat2, AT_FDCWD, k->args[0], 1 /* X_OK */, 0x200 /* AT_EACCESS */) : 0;
+
+	return !raw_failed(r) || r == -ENOSYS || r == -EPERM;
+}
+
 static void exec_call(struct call *k)
 {
 	const char *path = (const char *)k->args[k->nr == SYS_execveat];
-	bool ours = !shim_exec_is_begun();
+	bool may = may_succeed(k);
 	char name[256];
 	size_t n = 0;
 
-	if (ours) {
+	if (may) {
 		while (n < sizeof name - 1 && tr_copy(name + n, path + n, 1) && name[n])
 			n++;
 		name[n] = 0;
 		shim_exec_begin(name);
 	}
 	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
-	if (ours)
+	if (may)
 		shim_exec_failed();
 }
 
