@@ -14,7 +14,6 @@
 #include "preload/watch.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
 #include <time.h>
 
 #define PATIENCE_US 5000000
@@ -27,6 +26,8 @@
 #define ASTRAY_STUCK_US 20000
 #define TURN_POLL_US 500
 #define TURN_POLLS 3
+#define ASK_POLLS 4
+#define IDLE_POLLS 8
 #define IDLE_YIELDS 8 /* from one poll to the next */
 #define QUEUE_US 50000 /* who is not next is woken when it is, and looks for itself this often */
 /* The others may compute, wait for something we do not see, or wake each other for ever. */
@@ -34,7 +35,6 @@
 #define MEET_US 20000 /* the other may have to come to run first */
 #define MEET_BUDGET_US 6000000
 #define THEN_US 2000
-#define INSN_MAX 15
 
 static struct enf_schedule schedule RAW_LARGE;
 static struct enf_edge *const edges = schedule.edges;
@@ -92,30 +92,6 @@ bool ctl_enforce_forked(void)
 
 /* ---- at run time ---- */
 
-/*
- * Asked under the translator's lock; what it finds out is what callouts
- * compare with. "After" a call means when it has returned: the call is watched, and
- * the instruction behind it, which may also be reached in other ways.
- */
-static unsigned plan_end(struct enf_end *e, bool source, uint64_t pc, const struct insn *in,
-			 const struct ctl_module *m)
-{
-	bool call = in->cls == INSN_CALL || in->cls == INSN_CALL_IND;
-
-	if (pc == e->back && pc)
-		return CTL_CALLOUT_BEFORE;
-	if (e->module != m->hash || e->offset != pc - m->bias)
-		return 0;
-	if (e->when == ENF_MIDDLE && !split_possible(in)) /* of another build: the read alone, or the write */
-		e->when = source ? ENF_AFTER : ENF_BEFORE;
-	if (e->when != ENF_BEFORE && call)
-		__atomic_store_n(&e->back, pc + in->len, __ATOMIC_RELAXED);
-	__atomic_store_n(&e->pc, pc, __ATOMIC_RELEASE);
-	if (e->when == ENF_MIDDLE)
-		return CTL_SPLIT | CTL_CALLOUT_MIDDLE;
-	return e->when == ENF_AFTER && !call ? CTL_CALLOUT_AFTER : CTL_CALLOUT_BEFORE;
-}
-
 unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in)
 {
 	const struct ctl_module *m = ctl_module_at(pc);
@@ -123,82 +99,18 @@ unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in)
 	unsigned flags = schedule.waits && in->flags & INSN_LOCKED && m && !m->own ? CTL_CALLOUT_BEFORE : 0;
 
 	for (unsigned i = 0; m && i < schedule.nedges; i++)
-		flags |= plan_end(&edges[i].source, true, pc, in, m) |
-			 plan_end(&edges[i].target, false, pc, in, m);
+		flags |= enf_plan_end(&edges[i].source, true, pc, in, m) |
+			 enf_plan_end(&edges[i].target, false, pc, in, m);
 	return flags;
-}
-
-static bool returned(struct enf_end *e, const struct tr_ctx *c, bool source)
-{
-	if (!e->stack || e->stack != c->regs[REG_RSP_])
-		return false;
-	e->stack = 0;
-	/* Back with the mutex in its hands a thread is never held; its wake-up it has had. */
-	return enf_in_wait(e) ? source || (e->when == ENF_AGAIN && e->touched < 2) : true;
-}
-
-static void waits(struct enf_end *e, const struct shim_thread *t, uint64_t cond, uint64_t mutex)
-{
-	if (enf_in_wait(e) && e->stack && !e->touched && enf_same(e->thread, t->id)) {
-		e->cond = cond;
-		e->mutex = mutex;
-	}
 }
 
 /* The call may be one of C++, with other arguments: what it waits for is known when it comes to libc. */
 void ctl_enforce_wait(const struct shim_thread *t, uint64_t cond, uint64_t mutex)
 {
 	for (unsigned i = 0; i < schedule.nedges; i++) {
-		waits(&edges[i].source, t, cond, mutex);
-		waits(&edges[i].target, t, cond, mutex);
+		enf_waits(&edges[i].source, t, cond, mutex);
+		enf_waits(&edges[i].target, t, cond, mutex);
 	}
-}
-
-static bool is_compare_exchange(const struct insn *in)
-{
-	return in->map == 1 && !in->vex && (in->op & 0xfe) == 0xb0;
-}
-
-/*
- * Inside the call, a thread that waits for a condition touches its mutex to let it
- * go and then to take it again: that is where it can be held without holding it. Between the two it
- * takes a wake-up off the condition's count (glibc: a compare-exchange inside the condition), and
- * whoever comes first gets it: that is where the choice among those who wait is made.
- */
-static bool reached_in_wait(struct enf_end *e, const struct tr_ctx *c, uint64_t pc, bool source)
-{
-	const uint8_t *code = (const uint8_t *)pc;
-	struct insn in;
-
-	if (!enf_in_wait(e) || !e->stack || e->touched > 1 || !enf_same(e->thread, c->thread->id) ||
-	    !insn_decode(&in, code, INSN_MAX, pc) || !(in.flags & INSN_LOCKED))
-		return false;
-	uint64_t to = tr_operand_address(&in, pc, code, c);
-	if (to == e->mutex)
-		return ++e->touched == 2 && (source || e->when == ENF_AGAIN);
-	e->word = to;
-	return e->when == ENF_WOKEN && !source && e->touched && is_compare_exchange(&in) &&
-	       to - e->cond < sizeof(pthread_cond_t);
-}
-
-/* Is this the execution of the end that counts? */
-static bool reached(struct enf_end *e, const struct tr_ctx *c, uint64_t pc, enum ctl_at at, bool source)
-{
-	uint64_t mine = __atomic_load_n(&e->pc, __ATOMIC_ACQUIRE), back = e->back;
-	enum ctl_at where = e->when == ENF_MIDDLE ? CTL_AT_MIDDLE :
-			    e->when == ENF_AFTER && !back ? CTL_AT_AFTER : CTL_AT_BEFORE;
-
-	if ((mine != pc && back != pc) || !pc || !enf_same(e->thread, c->thread->id))
-		return reached_in_wait(e, c, pc, source);
-	if (back == pc && at == CTL_AT_BEFORE && returned(e, c, source))
-		return true;
-	if (mine != pc || at != where)
-		return false;
-	if (++e->count != e->n && e->n)
-		return false;
-	if (back)
-		e->stack = c->regs[REG_RSP_];
-	return !back;
 }
 
 /* native.c of the analyzer reads these notes: "schedule: edge N ...". */
@@ -390,16 +302,39 @@ static void pause_in_queue(struct enf_edge *e)
 	pause_us(e, next_turn() == e ? TURN_POLL_US : QUEUE_US);
 }
 
+/* What who is next has seen of the others. */
+struct looks {
+	uint64_t events, yields;
+	unsigned still; /* in a row: nobody ran, and nothing had happened since the last one */
+	unsigned moved, idle; /* all in all: something had happened; nobody ran */
+};
+
 /*
  * Do the others get no further? All of them sleep, in whatever call (an accept() as well as a lock: they give the
  * token away there, too), or the one that runs does nothing but yield.
  */
-static bool others_are_idle(uint64_t *yields)
+static bool others_are_idle(struct looks *l)
 {
-	uint64_t before = *yields;
+	uint64_t before = l->yields;
 
-	*yields = ctl_serial_yields();
-	return *yields - before > IDLE_YIELDS || !watch_somebody_runs();
+	l->yields = ctl_serial_yields();
+	return l->yields - before > IDLE_YIELDS || !watch_somebody_runs();
+}
+
+static bool turn_has_come(struct looks *l)
+{
+	uint64_t before = l->events;
+
+	l->events = shim_all_events();
+	/* Who waits for a lock or for a turn does not come back by itself: to look once is enough. */
+	if (l->events == before && nobody_can_go_on())
+		return true;
+	/* To ask the kernel takes long: not each time when there is no hope. */
+	bool idle = (l->events == before || ++l->moved % ASK_POLLS == 0) && others_are_idle(l);
+	l->still = idle && l->events == before ? l->still + 1 : 0;
+	/* Who wakes up every now and then, to look whether there is something to do, is never still for long. */
+	l->idle += idle;
+	return l->still >= TURN_POLLS || l->idle >= IDLE_POLLS;
 }
 
 /*
@@ -409,26 +344,22 @@ static bool others_are_idle(uint64_t *yields)
  */
 static void wait_turn(struct tr_ctx *c, struct enf_edge *e)
 {
-	uint64_t events = shim_all_events(), next_since = ctl_now_us(), yields = ctl_serial_yields();
-	bool counted = is_counted(c);
-	unsigned polls = 0;
+	uint64_t next_since = ctl_now_us();
+	bool counted = is_counted(c), come = false;
+	struct looks l = { .events = shim_all_events(), .yields = ctl_serial_yields() };
 
 	/* It may have joined them early (behind_syscall()), and would keep the others from running while it waits here. */
 	ctl_serial_pause(c);
 	__atomic_store_n(&e->queued, true, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
-	while (polls < TURN_POLLS && ctl_now_us() - next_since < TURN_MAX_US) {
+	while (!come && ctl_now_us() - next_since < TURN_MAX_US) {
 		pause_in_queue(e);
-		if (next_turn() != e) {
+		if (next_turn() == e) {
+			come = turn_has_come(&l);
+		} else {
 			next_since = ctl_now_us();
-			polls = 0;
-			continue;
+			l.still = l.idle = 0;
 		}
-		uint64_t now = shim_all_events();
-
-		/* Who waits for a lock or for a turn does not come back by itself: to look once is enough. */
-		polls = now != events ? 0 : nobody_can_go_on() ? TURN_POLLS : others_are_idle(&yields) ? polls + 1 : 0;
-		events = now;
 	}
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->queued, false, __ATOMIC_RELEASE);
@@ -508,19 +439,19 @@ void ctl_enforce(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 	if (!schedule.here)
 		return;
 	for (unsigned i = 0; i < schedule.nedges; i++)
-		if (edges[i].source.when != ENF_BEFORE && reached(&edges[i].source, c, pc, at, true))
+		if (edges[i].source.when != ENF_BEFORE && enf_reached(&edges[i].source, c, pc, at, true))
 			happened(&edges[i]);
 	for (unsigned i = 0; i < schedule.nedges; i++)
-		if (reached(&edges[i].target, c, pc, at, false)) {
+		if (enf_reached(&edges[i].target, c, pc, at, false)) {
 			if (edges[i].meet)
 				meeting = &edges[i];
 			else
 				stop_at(c, &edges[i]);
 		}
 	for (unsigned i = 0; i < schedule.nedges; i++)
-		if (edges[i].meet && reached(&edges[i].source, c, pc, at, true))
+		if (edges[i].meet && enf_reached(&edges[i].source, c, pc, at, true))
 			meeting = &edges[i];
-		else if (!edges[i].meet && edges[i].source.when == ENF_BEFORE && reached(&edges[i].source, c, pc, at, true))
+		else if (!edges[i].meet && edges[i].source.when == ENF_BEFORE && enf_reached(&edges[i].source, c, pc, at, true))
 			happened(&edges[i]);
 	/* Nothing may come between this and the instruction. */
 	if (meeting)

@@ -55,6 +55,13 @@ static inline bool enf_in_wait(const struct enf_end *e)
 	return e->when == ENF_AGAIN || e->when == ENF_WOKEN;
 }
 
+/* enforce_end.c. What the translator has to call for at this instruction; under its lock. */
+unsigned enf_plan_end(struct enf_end *e, bool source, uint64_t pc, const struct insn *in, const struct ctl_module *m);
+/* t begins to wait for a condition: is it in the call that the end is in? */
+void enf_waits(struct enf_end *e, const struct shim_thread *t, uint64_t cond, uint64_t mutex);
+/* Is this the execution of the end that counts? */
+bool enf_reached(struct enf_end *e, const struct tr_ctx *c, uint64_t pc, enum ctl_at at, bool source);
+
 /*
  * Does `me`, which is held, wait for a thread that waits for it, be it over several others? Then none of them ever
  * goes on. What it saw may have been on the move: true twice, with no event in between, it is true.
