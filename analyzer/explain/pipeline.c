@@ -1,4 +1,5 @@
 #include "analyzer/explain/explain.h"
+#include "analyzer/explain/schedule_ends.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -284,6 +285,9 @@ static void note_gaps(struct explanation *e)
 			      "it is not known");
 	if (e->answer->deterministic && e->extracted->common_fd >= 0)
 		note_common_descriptor(e, e->extracted->common_fd);
+	if (e->answer->deterministic && schedule_calls_race(e->extracted))
+		not_always(e, "no order of what the threads do to memory and locks avoids the failure; but their system "
+			      "calls have to do with the same files, and what these do to each other is not known here");
 	explain_note_effort(e);
 	if (!a->found)
 		explain_gap(e, "failing schedule",

@@ -19,7 +19,7 @@ struct work {
 	struct explanation *e;
 	struct schedule *s;
 	const struct sched_order *order;
-	VEC(struct placed) calls; /* as they began */
+	VEC(struct placed) calls; /* as they ended */
 	VEC(struct sched_edge) edges; /* .thread is not used, .index is that of a call */
 	size_t **place;
 };
@@ -38,11 +38,11 @@ static size_t **places(const struct sym_trace *t, const struct sched_order *orde
 	return place;
 }
 
-static int by_begin(const void *x, const void *y)
+static int by_end(const void *x, const void *y)
 {
 	const struct placed *a = x, *b = y;
 
-	return a->call->begin < b->call->begin ? -1 : a->call->begin > b->call->begin;
+	return a->call->end < b->call->end ? -1 : a->call->end > b->call->end;
 }
 
 static void begin(struct work *w, size_t until)
@@ -57,7 +57,7 @@ static void begin(struct work *w, size_t until)
 		vec_push(&w->calls, (struct placed){ c, low, of[c->next], low, low >= until });
 	}
 	if (w->calls.n)
-		qsort(w->calls.v, w->calls.n, sizeof *w->calls.v, by_begin);
+		qsort(w->calls.v, w->calls.n, sizeof *w->calls.v, by_end);
 }
 
 static void end(struct work *w)
@@ -95,6 +95,12 @@ static bool follows(struct work *w, size_t i, size_t k)
 	return true;
 }
 
+/* Is it known that a, which ended before b did, was first? */
+static bool is_known(const struct ext_call *a, const struct ext_call *b)
+{
+	return a->end < b->begin || (a->takes && b->takes);
+}
+
 /* Back to the last one that changed the object: what was before that comes before it. */
 static void follow_object(struct work *w, size_t k, struct ext_call_touch touched)
 {
@@ -102,7 +108,7 @@ static void follow_object(struct work *w, size_t k, struct ext_call_touch touche
 		const struct placed *p = &w->calls.v[i];
 		enum ext_touch_how how = touches(p->call, touched.object);
 
-		if (p->left_out || !conflict(how, touched.how) || p->call->end > w->calls.v[k].call->begin)
+		if (p->left_out || !conflict(how, touched.how) || !is_known(p->call, w->calls.v[k].call))
 			continue;
 		w->calls.v[k].left_out = !follows(w, i, k);
 		if (how == EXT_CHANGES)
@@ -208,11 +214,42 @@ bool schedule_calls(struct explanation *e, struct schedule *s, const struct sche
 		const struct ext_call *b = w.calls.v[w.edges.v[i].after.index].call;
 
 		add_edge(&w, a, b);
-		last[a->thread] = last[a->thread] && last[a->thread]->begin > a->begin ? last[a->thread] : a;
-		last[b->thread] = b;
 	}
+	for (size_t i = 0; some && s && i < w.calls.n; i++)
+		if (!w.calls.v[i].left_out)
+			last[w.calls.v[i].call->thread] = w.calls.v[i].call;
 	end(&w);
 	return some;
+}
+
+/* Has thread made the other, or seen its end, in these of its events? */
+static bool knows(const struct sym_trace *t, uint32_t thread, enum sym_op op, uint32_t other, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to && i < t->threads[thread].nevents; i++)
+		if (t->threads[thread].events[i].op == op && t->threads[thread].events[i].peer == other)
+			return true;
+	return false;
+}
+
+/* Could b have come before a? Not when b's thread was made behind a, or had seen the end of a's. */
+static bool may_change_places(const struct sym_trace *t, const struct ext_call *a, const struct ext_call *b)
+{
+	return a->thread != b->thread && !knows(t, a->thread, SYM_FORK, b->thread, a->next, UINT32_MAX) &&
+	       !knows(t, b->thread, SYM_JOIN, a->thread, 0, b->next);
+}
+
+bool schedule_calls_race(const struct ext_result *r)
+{
+	for (size_t k = 0; k < r->calls.n; k++)
+		for (size_t i = 0; i < k; i++) {
+			const struct ext_call *a = &r->calls.v[i], *b = &r->calls.v[k];
+
+			for (unsigned n = 0; n < b->ntouches; n++)
+				if (conflict(touches(a, b->touches[n].object), b->touches[n].how) &&
+				    may_change_places(r->trace, a, b))
+					return true;
+		}
+	return false;
 }
 
 /* Not where others are told of the call: it would be held before that. */

@@ -21,10 +21,12 @@ void schedule_meetings(struct explanation *e, struct schedule *s);
 
 /*
  * schedule_calls.c: system calls that have to do with the same files, as far as the order leaves room for how they were
- * recorded. By thread, `last` gets the last one that has a part in it. s NULL: only asks whether there is any.
+ * recorded. By thread, `last` gets the last call of that sort. False: none of them has to do with another; s NULL: only asks that.
  */
 bool schedule_calls(struct explanation *e, struct schedule *s, const struct sched_order *order, size_t until,
 		    const struct ext_call **last);
+/* Are there two whose order nothing decided, as far as threads were made and waited for? */
+bool schedule_calls_race(const struct ext_result *r);
 /* Where its thread can be held behind that call. False: it cannot be told. */
 bool schedule_call_end(struct explanation *e, struct schedule *s, const struct ext_call *c, struct schedule_end *out);
 

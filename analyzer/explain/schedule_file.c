@@ -224,10 +224,10 @@ static void add_queue(struct explanation *e, struct schedule *s)
  * next came after the failure, so they wait for that; when it has no place, for the
  * last event before it. A deadlock needs nobody to stop, but those who wait to come in their order.
  */
-static void add_holds(struct explanation *e, struct schedule *s, const struct ext_call **calls)
+static void add_holds(struct explanation *e, struct schedule *s, const struct sched_order *o,
+		      const struct ext_call **calls)
 {
 	const struct sym_trace *t = e->extracted->trace;
-	const struct sched_order *o = &e->answer->failing;
 	uint32_t failed = t->failure.thread;
 
 	if (t->failure.kind == SYM_FAIL_DEADLOCK)
@@ -395,6 +395,45 @@ static err_t no_such_way(struct schedule *s)
 	return err_new(ERR_NOANSWER, "there is no such way to enforce the order");
 }
 
+static int by_step(const void *x, const void *y, void *trace)
+{
+	const struct sym_event *a = event_at(trace, *(const struct sched_ref *)x);
+	const struct sym_event *b = event_at(trace, *(const struct sched_ref *)y);
+
+	return a->step < b->step ? -1 : a->step > b->step;
+}
+
+/*
+ * The failing order as the machine followed the recorded one. Events may have been moved since then that have nothing to do with
+ * each other, but for what their threads did to files in between.
+ */
+static struct sched_order as_recorded(struct sym_trace *t, const struct sched_order *failing)
+{
+	struct sched_order o = { .refs = xcalloc(failing->n + 1, sizeof *o.refs), .n = failing->n, .fails = failing->fails };
+
+	if (o.n)
+		memcpy(o.refs, failing->refs, o.n * sizeof *o.refs);
+	qsort_r(o.refs, o.n, sizeof *o.refs, by_step, t);
+	return o;
+}
+
+static err_t write_failing(struct explanation *e, struct schedule *s, const struct sched_order *o, bool past,
+			   bool calls, FILE *f)
+{
+	size_t until = up_to_failure(e->extracted->trace, o);
+	const struct ext_call **last = xcalloc(e->extracted->trace->nthreads + 1, sizeof *last);
+
+	if (past)
+		add_past(e, s, o, until);
+	add_edges(e, s, o, until);
+	add_interrupts(e, s, o, until);
+	if (calls)
+		schedule_calls(e, s, o, until, last);
+	add_holds(e, s, o, last);
+	free(last);
+	return finish(e, s, f);
+}
+
 /*
  * With what led to where the window begins and what the threads did to files, and, should that fail, without.
  */
@@ -405,21 +444,16 @@ err_t explain_write_failing(struct explanation *e, unsigned way, FILE *f)
 
 	if (!a || !a->found || way >= EXPLAIN_FAILING_WAYS)
 		return err_new(ERR_NOANSWER, "there is no failing schedule to write");
-	size_t until = up_to_failure(e->extracted->trace, &a->failing);
 	schedule_meetings(e, &s);
 	if (s.edges.n)
 		return way ? no_such_way(&s) : finish(e, &s, f);
-	const struct ext_call **calls = xcalloc(e->extracted->trace->nthreads + 1, sizeof *calls);
-	bool past = has_past(e, &a->failing, until), met = schedule_calls(e, NULL, &a->failing, until, calls);
-	if (!way && past)
-		add_past(e, &s, &a->failing, until);
-	add_edges(e, &s, &a->failing, until);
-	add_interrupts(e, &s, &a->failing, until);
-	if (!way && met)
-		schedule_calls(e, &s, &a->failing, until, calls);
-	add_holds(e, &s, calls);
-	free(calls);
-	return way && !past && !met ? no_such_way(&s) : finish(e, &s, f);
+	struct sched_order recorded = as_recorded(e->extracted->trace, &a->failing);
+	bool past = has_past(e, &a->failing, up_to_failure(e->extracted->trace, &a->failing));
+	bool calls = schedule_calls(e, NULL, &recorded, up_to_failure(e->extracted->trace, &recorded), NULL);
+	err_t bad = way && !past && !calls ? no_such_way(&s) :
+		    write_failing(e, &s, !way && calls ? &recorded : &a->failing, !way && past, !way && calls, f);
+	free(recorded.refs);
+	return bad;
 }
 
 /* The first event of the failing order that is shown: there the trouble begins. */

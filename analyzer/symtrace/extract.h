@@ -113,6 +113,7 @@ struct ext_call {
 	uint64_t begin, end;  /* on one scale: of calls that overlap, which was first is not known */
 	struct ext_call_touch touches[EXT_TOUCHES];
 	unsigned ntouches;
+	bool takes;           /* what it read is gone for others: of two such calls the first to end was first */
 };
 
 struct ext_result {

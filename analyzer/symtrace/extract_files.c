@@ -68,7 +68,7 @@ static const struct call calls[] = {
 	{ .nr = SYS_pwrite64, .fd = 1, .content = EXT_CHANGES },
 	{ .nr = SYS_ftruncate, .fd = 1, .content = EXT_CHANGES },
 	{ .nr = SYS_fstat, .fd = 1, .content = EXT_READS },
-	{ .nr = SYS_lseek, .fd = 1, .position = true },
+	{ .nr = SYS_lseek, .fd = 1, .position = true, .content = EXT_READS },
 	{ .nr = SYS_getdents64, .fd = 1, .position = true, .content = EXT_READS },
 	{ .nr = SYS_close, .fd = 1, .position = true },
 };
@@ -230,8 +230,10 @@ static void touch_descriptor(struct ext *x, const struct call *k, const struct t
 
 	if (!f || enter->args[k->fd - 1] <= 2)
 		return; /* where everybody prints */
-	if (k->position && direct)
+	if (k->position && direct) {
 		touch(c, f->opened, EXT_CHANGES);
+		c->takes = k->content == EXT_READS;
+	}
 	if (k->content && f->path)
 		touch(c, object_of(f->path, strlen(f->path)), k->content);
 }
