@@ -314,11 +314,11 @@ static bool has_order(const struct frame *f)
 static void find(struct search *s, struct frame *f)
 {
 	f->n = 0;
-	if (!touches_gather(s, f, false))
+	if (totals_again(s, f) || !touches_gather(s, f, false))
 		return;
 	if (f->load)
 		find_for_load(s, f);
-	else
+	else if (s->r->res.mismatches > MANY || (s->look_far && !s->pinned) || !totals_find(s, f))
 		find_for_branch(s, f);
 }
 

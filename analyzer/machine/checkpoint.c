@@ -17,22 +17,25 @@ struct checkpoint *checkpoint_take(struct mach_run *r)
 	c->log = r->log_sealed = r->log.n;
 	c->brk = r->brk;
 	c->nfiles = r->files.n;
+	c->undetermined = r->undetermined.n;
 	memcpy(c->tickets, r->tickets, sizeof c->tickets);
 	memcpy(c->ticket_times, r->ticket_times, sizeof c->ticket_times);
 	c->counts = r->res;
 	return c;
 }
 
-/* While the order is still sought: what was kept of the way that is taken back is of no order. */
-static void drop_later(struct mach_run *r, uint64_t time)
+/* While the order is still sought: what was kept or said of the way that is taken back is of no order. */
+static void drop_later(struct mach_run *r, const struct checkpoint *c)
 {
-	while (r->search && r->checkpoints.n && r->checkpoints.v[r->checkpoints.n - 1]->time > time)
+	while (r->search && r->checkpoints.n && r->checkpoints.v[r->checkpoints.n - 1]->time > c->time)
 		checkpoint_free(r, r->checkpoints.v[--r->checkpoints.n]);
+	while (r->search && r->undetermined.n > c->undetermined)
+		free(r->undetermined.v[--r->undetermined.n]);
 }
 
 void checkpoint_restore(struct mach_run *r, const struct checkpoint *c)
 {
-	drop_later(r, c->time);
+	drop_later(r, c);
 	r->current = NO_THREAD; /* what is in the frame is of no interest any more */
 	r->time = c->time;
 	mem_restore(r->m->mem, &c->image);

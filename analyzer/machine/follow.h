@@ -49,6 +49,10 @@
  * next. A write that is held again and again for the same reader is held *lazily*,
  * until nobody else can go on: the reader may be a loop that waits for it.
  *
+ * A sum that threads have added to without a lock is seen to be wrong only in the end, far behind the
+ * update that was lost; what it must have been is found by trying values on the thread that looks at it, and then a
+ * place where as much can have been lost (totals.c).
+ *
  * Clocks are guesses, so a logged load whose value is not there yet is waited for first: the others
  * go on a little (waits.c). And a store may have been in a *store buffer*: its thread went on, others
  * did not see it yet. Of a logged load that saw the older value this can be checked (buffers.c),
@@ -190,7 +194,7 @@ struct checkpoint {
 	size_t seq, log, brk;
 	uint32_t tickets[TRC_SHARDS];
 	uint64_t ticket_times[TRC_SHARDS];
-	size_t nfiles;
+	size_t nfiles, undetermined;
 	struct mach_result counts;
 };
 
@@ -308,6 +312,7 @@ bool run_value_agrees(struct mach_run *r, struct run_thread *t);
 /* Does the branch at pc take its target from memory, not from a register or the stack? */
 bool run_is_memory_branch(struct mach_run *r, uint64_t pc);
 void run_force(struct mach_run *r, const struct mach_forced *load);
+void run_force_half(struct mach_run *r, const struct mach_forced *load); /* its store stays */
 /* What the memory operand of the instruction at rip holds now; up to 8 bytes. */
 bool run_operand_load(struct mach_run *r, uint64_t *address, uint32_t *size, uint64_t *value);
 /* The first half of an update in halves is due: loads; false when it is none. */

@@ -151,14 +151,24 @@ static size_t force_at(const struct mach_run *r, uint32_t thread, uint64_t insn)
 	return lo;
 }
 
-void run_force(struct mach_run *r, const struct mach_forced *load)
+static void insert_force(struct mach_run *r, const struct mach_forced *load, bool split)
 {
 	size_t at = force_at(r, load->thread, load->insn);
-	struct load_force f = { .load = *load, .serial = r->force_serial++ };
+	struct load_force f = { .load = *load, .serial = r->force_serial++, .split = split };
 
 	vec_push(&r->forces, f);
 	memmove(&r->forces.v[at + 1], &r->forces.v[at], (r->forces.n - 1 - at) * sizeof f);
 	r->forces.v[at] = f;
+}
+
+void run_force(struct mach_run *r, const struct mach_forced *load)
+{
+	insert_force(r, load, false);
+}
+
+void run_force_half(struct mach_run *r, const struct mach_forced *load)
+{
+	insert_force(r, load, true);
 }
 
 /*

@@ -91,6 +91,7 @@ void search_end(struct mach_run *r)
 	vec_free(&s->frames);
 	vec_free(&s->touches);
 	vec_free(&s->wrong);
+	vec_free(&s->total.tried);
 	free(s->first_why);
 	free(s);
 	r->search = NULL;
@@ -191,6 +192,8 @@ static void try_candidate(struct mach_run *r, struct search *s, const struct fra
 		vec_push(&r->edges, c->edges[i]);
 	if (c->force)
 		run_force(r, &c->load);
+	if (c->halves)
+		run_force_half(r, &c->load);
 	s->tries++;
 	r->res.tries++;
 	r->res.rollbacks++;
@@ -302,6 +305,25 @@ static bool next_try(struct mach_run *r, struct search *s)
 		drop_frame(s);
 	}
 	return false;
+}
+
+/* Edges that led from there on stay in force. */
+void search_back_to(struct search *s, struct frame *f, size_t base)
+{
+	struct mach_run *r = s->r;
+	struct base *b = &s->bases[base];
+
+	while (s->nbases > base + 1) {
+		const struct base *last = &s->bases[s->nbases - 1];
+
+		for (size_t i = 0; i < last->edges.n; i++)
+			vec_push(&b->edges, last->edges.v[i]);
+		drop_base(r, s, s->nbases - 1);
+	}
+	for (size_t i = 0; i < b->edges.n; i++)
+		vec_push(&r->edges, b->edges.v[i]);
+	f->edges = r->edges.n;
+	s->pinned = true;
 }
 
 /*

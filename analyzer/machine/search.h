@@ -29,6 +29,7 @@ struct candidate {
 	uint32_t n;
 	bool force;
 	bool buffered;  /* force: a store buffer explains it, so it is as good as an order */
+	bool halves;    /* load and store of this one instruction come apart (totals.c): load tells what it saw */
 	bool near;      /* about a read right before the mismatch */
 	bool quiet;     /* force: a read of what nobody else has written lately */
 	bool elsewhere; /* tried: ran into another mismatch, which may have a way out, too */
@@ -76,6 +77,21 @@ struct base {
 	VEC(struct order_edge) edges;
 };
 
+/* What totals.c has found out about a mismatch, should it be met again from an earlier base. */
+struct total_tried {
+	uint32_t thread;      /* whose update, by its load, ... */
+	uint64_t load, first; /* ... overwrites which, the first by its order in the word */
+};
+
+struct total_known {
+	bool known;
+	uint32_t thread;      /* of the mismatch */
+	uint64_t insn;
+	struct touch read;    /* saw the total ... */
+	uint64_t lost;        /* ... which was less by this */
+	VEC(struct total_tried) tried;
+};
+
 struct search {
 	struct mach_run *r;
 	struct base bases[MAX_BASES]; /* oldest first */
@@ -103,6 +119,7 @@ struct search {
 	uint32_t wrong_thread;  /* ... and whose it is, up to which instruction */
 	uint64_t wrong_insn;
 	struct mach_forced load; /* it, explained or not */
+	struct total_known total;
 	bool look_far;          /* how far to look ahead */
 	bool cut;               /* there may be more to see, further ahead */
 	uint64_t only_lo, only_hi; /* words of interest; hi 0: all */
@@ -151,6 +168,13 @@ void places_of(struct search *s, struct frame *f, const struct touch *read,
 /* Fills s->touches, by word and then in their order; of a load's own word, unless of all.
  * False: there are none. */
 bool touches_gather(struct search *s, const struct frame *f, bool all);
+/* Likewise of one word, from an earlier base to the mismatch. */
+bool touches_of_word(struct search *s, size_t base, uint64_t word);
+/* totals.c: fill the frame's candidates if it is about a total that threads have added to. */
+bool totals_find(struct search *s, struct frame *f);
+bool totals_again(struct search *s, struct frame *f); /* is known to be; touches need not be gathered */
+/* The frame's orders are tried from this base on. */
+void search_back_to(struct search *s, struct frame *f, size_t base);
 /* Fills the frame's candidates, the most promising first. */
 void candidates_find(struct search *s, struct frame *f);
 

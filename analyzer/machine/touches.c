@@ -114,8 +114,8 @@ static void watch(struct search *s, bool on)
 	s->r->m->access_arg = on ? s : NULL;
 }
 
-/* The stretch up to the mismatch once more, watched. */
-static bool repeat(struct search *s)
+/* The stretch from there up to the mismatch once more, watched. */
+static bool repeat(struct search *s, const struct checkpoint *base)
 {
 	struct mach_run *r = s->r;
 	size_t n = r->log.n;
@@ -124,10 +124,10 @@ static bool repeat(struct search *s)
 	s->touches.n = 0;
 	memset(s->last, 0xff, sizeof s->last);
 	s->order = 0;
-	checkpoint_restore(r, search_base(s));
+	checkpoint_restore(r, base);
 	r->log.n = n;
 	watch(s, true);
-	for (size_t i = search_base(s)->log; i < n && !e; i++) {
+	for (size_t i = base->log; i < n && !e; i++) {
 		const struct log_step step = r->log.v[i];
 
 		e = run_log_step(r, &step);
@@ -233,7 +233,7 @@ bool touches_gather(struct search *s, const struct frame *f, bool all)
 	s->wrong_thread = f->thread;
 	s->wrong_insn = f->insn;
 	s->buffers = s->only_hi ? buffers_new(s->r) : NULL;
-	good = repeat(s);
+	good = repeat(s, search_base(s));
 	find_buffered(s, f);
 	buffers_free(s->buffers);
 	s->buffers = NULL;
@@ -246,4 +246,14 @@ bool touches_gather(struct search *s, const struct frame *f, bool all)
 	if (s->touches.n)
 		qsort(s->touches.v, s->touches.n, sizeof *s->touches.v, by_word);
 	return s->touches.n > 0;
+}
+
+bool touches_of_word(struct search *s, size_t base, uint64_t word)
+{
+	s->only_lo = s->only_hi = word;
+	if (!repeat(s, s->bases[base].c))
+		return false;
+	if (s->touches.n)
+		qsort(s->touches.v, s->touches.n, sizeof *s->touches.v, by_word);
+	return true;
 }
