@@ -17,6 +17,8 @@
  * further apart than NEAR events of one thread is no region anyone would lock. */
 #define NEAR 400
 #define MAX_PAIRS 128
+/* Reads of a variable that are looked at for the one a write is made of. */
+#define MAX_READS 16
 /* Bytes behind a pointer that may belong to what it points to. */
 #define POINTED 4096
 
@@ -216,6 +218,28 @@ static uint32_t last_near(const struct sym_trace *t, struct sched_ref r)
 	return (uint32_t)(n - r.index < NEAR ? n : r.index + NEAR);
 }
 
+/*
+ * The read of the variable that the write is made of, however far back: compilers keep a variable in a
+ * register over a whole loop, and write it out now and then. SYM_NONE: there is none.
+ */
+static uint32_t made_of(const struct sym_trace *t, struct sched_ref write)
+{
+	const struct sym_thread *th = &t->threads[write.thread];
+	const struct sym_event *w = &th->events[write.index];
+	unsigned reads = 0;
+
+	if (!dsp_is_write(w))
+		return SYM_NONE;
+	for (uint32_t i = write.index; i-- > 0 && reads < MAX_READS;) {
+		if (!same_var(&th->events[i], w) || !dsp_is_read(&th->events[i]))
+			continue;
+		if (written_from(t, &th->events[i], w))
+			return i;
+		reads++;
+	}
+	return SYM_NONE;
+}
+
 /* The failing schedule has a < b, the alternate b < a: who was cut in two? */
 static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
 		     candidates *c)
@@ -224,6 +248,9 @@ static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_r
 
 	if (a.thread == b.thread || !same_var(ea, eb))
 		return;
+	struct sched_ref from = { b.thread, made_of(m->t, b) };
+	if (from.index != SYM_NONE && dsp_at(m, DSP_FAILING, from) < dsp_at(m, DSP_FAILING, a))
+		add(m, c, from, a, b);
 	/* b is the end of a region that began before a */
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };

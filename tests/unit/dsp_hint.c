@@ -45,6 +45,33 @@ static void check_of_another(struct fixture *fx)
 	fixture_alternate(fx, "00 11 22 00");
 }
 
+/* T0.1 has `refs' in a register, and writes it out twice; what T0.2 writes in between is lost. */
+static void kept_in_register(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/doc", "/src/doc.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t refs = fixture_var(fx, "refs", "int", 2);
+	expr_id one = expr_const(t->pool, 32, 1);
+
+	fixture_children(fx);
+	uint32_t load = fixture_event(fx, 1, SYM_READ, refs, "get", 10);
+	uint32_t get = fixture_event(fx, 1, SYM_WRITE, refs, "get", 10);
+	uint32_t put = fixture_event(fx, 1, SYM_WRITE, refs, "put", 14);
+	uint32_t theirs = fixture_event(fx, 2, SYM_READ, refs, "get", 10);
+	uint32_t more = fixture_event(fx, 2, SYM_WRITE, refs, "get", 10);
+	uint32_t end = fixture_event(fx, 0, SYM_READ, refs, "main", 60);
+
+	fixture_at(fx, 1, get)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, 1, load), one);
+	fixture_at(fx, 1, put)->value = fixture_sym(fx, 1, load);
+	fixture_at(fx, 2, more)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, 2, theirs), one);
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 61);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `refs == 3' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, end), expr_const(t->pool, 32, 2)));
+	fixture_order(fx, &fx->answer.failing, "00 11 22 1 00");
+	fixture_cause(fx, 2, more, 1, put);
+	fixture_alternate(fx, "00 111 22 00");
+}
+
 /* The same accesses, the intruder under a lock the other does not take. */
 static void one_sided_lock(struct fixture *fx)
 {
@@ -404,6 +431,9 @@ static const struct expected table[] = {
 	  DSP_HINT_NONE, 1 },
 	{ "a check of another variable", check_of_another, DSP_HINT_ATOMIC,
 	  { "Make log.c:10 to 12 one atomic step", "T0.2 writes `dirty' at log.c:22" }, DSP_HINT_NONE, 1 },
+	{ "a variable kept in a register", kept_in_register, DSP_HINT_ATOMIC,
+	  { "Make doc.c:10 (get) to doc.c:14 (put) one atomic step", "T0.2 writes `refs' at doc.c:10" },
+	  DSP_HINT_NONE, 1 },
 	{ "a lost update without lines", stripped, DSP_HINT_ATOMIC,
 	  { "Make bank+0x1263 one atomic step: T0.1 writes" }, DSP_HINT_NONE, 1 },
 	{ "check then act, lock released in between", fixture_check_then_act, DSP_HINT_ATOMIC,
