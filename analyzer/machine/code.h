@@ -46,6 +46,11 @@ struct lifted {
 };
 void lift_init(void);
 bool lift(const uint8_t *bytes, uint64_t pc, unsigned max_insns, struct lifted *out);
+/*
+ * One cmpxchg of 32 bits. When it finds what it expects it does not write eax; libVEX has it written with
+ * what was there, and the upper half of rax cleared.
+ */
+bool lift_cmpxchg32(const uint8_t *bytes, uint64_t pc, struct lifted *out);
 
 /* ---- compile.c: things operations point to ---- */
 

@@ -39,7 +39,12 @@ static bool is_request(const uint8_t *bytes)
 	return !memcmp(bytes, rotations, sizeof rotations);
 }
 
-/* Up to n instructions; the first rotation of a request is lifted without what follows it. */
+static bool is_cmpxchg32(const struct insn *in)
+{
+	return in->i.mnemonic == ZYDIS_MNEMONIC_CMPXCHG && in->i.operand_width == 32;
+}
+
+/* Up to n instructions; what libVEX has wrong is lifted without what follows it. */
 static bool lift_some(const uint8_t *bytes, const struct insn *insns, unsigned n, struct lifted *l)
 {
 	uint8_t alone[MAX_INSN_BYTES + 64] = { 0 };
@@ -49,7 +54,9 @@ static bool lift_some(const uint8_t *bytes, const struct insn *insns, unsigned n
 		memcpy(alone, bytes, insns[0].i.length);
 		return lift(alone, insns[0].pc, 1, l);
 	}
-	while (k < n && !is_request(bytes + (insns[k].pc - insns[0].pc)))
+	if (is_cmpxchg32(&insns[0]))
+		return lift_cmpxchg32(bytes, insns[0].pc, l);
+	while (k < n && !is_request(bytes + (insns[k].pc - insns[0].pc)) && !is_cmpxchg32(&insns[k]))
 		k++;
 	return lift(bytes, insns[0].pc, k, l);
 }

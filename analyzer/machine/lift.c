@@ -15,6 +15,7 @@
 
 static jmp_buf vex_failed;
 static bool lifting; /* vex_failed is set */
+static bool keeps_rax; /* see lift_cmpxchg32() */
 static VexTranslateArgs args;
 static VexGuestExtents extents;
 extern VexControl vex_control; /* libVEX: read at every lift */
@@ -50,9 +51,28 @@ static UInt no_self_check(void *opaque, VexRegisterUpdates *px, const VexGuestEx
 	return 0;
 }
 
-/* An instrumentation that does nothing switches libVEX's clean-up pass on. */
-static IRSB *identity(void *opaque, IRSB *sb, const VexGuestLayout *layout,
-		      const VexGuestExtents *e, const VexArchInfo *arch, IRType g, IRType h)
+static IRExpr *atom(IRSB *sb, IRType type, IRExpr *e)
+{
+	IRTemp t = newIRTemp(sb->tyenv, type);
+
+	addStmtToIRSB(sb, IRStmt_WrTmp(t, e));
+	return IRExpr_RdTmp(t);
+}
+
+/* Of two values that agree in their lower half the old one, upper half and all. */
+static IRExpr *keep_if_low_equal(IRSB *sb, IRExpr *now)
+{
+	IRExpr *was = atom(sb, Ity_I64, IRExpr_Get(offsetof(VexGuestAMD64State, guest_RAX), Ity_I64));
+	IRExpr *low = atom(sb, Ity_I32, IRExpr_Unop(Iop_64to32, was));
+	IRExpr *low_now = atom(sb, Ity_I32, IRExpr_Unop(Iop_64to32, now));
+	IRExpr *same = atom(sb, Ity_I1, IRExpr_Binop(Iop_CmpEQ32, low, low_now));
+
+	return atom(sb, Ity_I64, IRExpr_ITE(same, was, now));
+}
+
+/* An instrumentation, be it one that does nothing, switches libVEX's clean-up pass on. */
+static IRSB *instrument(void *opaque, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *e,
+			const VexArchInfo *arch, IRType g, IRType h)
 {
 	(void)opaque;
 	(void)layout;
@@ -60,7 +80,18 @@ static IRSB *identity(void *opaque, IRSB *sb, const VexGuestLayout *layout,
 	(void)arch;
 	(void)g;
 	(void)h;
-	return sb;
+	if (!keeps_rax)
+		return in;
+
+	IRSB *out = deepCopyIRSBExceptStmts(in);
+	for (Int i = 0; i < in->stmts_used; i++) {
+		IRStmt *s = in->stmts[i];
+
+		if (s->tag == Ist_Put && s->Ist.Put.offset == offsetof(VexGuestAMD64State, guest_RAX))
+			s = IRStmt_Put(s->Ist.Put.offset, keep_if_low_equal(out, s->Ist.Put.data));
+		addStmtToIRSB(out, s);
+	}
+	return out;
 }
 
 static void unused_entry(void)
@@ -100,7 +131,7 @@ void lift_init(void)
 	args.abiinfo_both.guest_amd64_assume_gs_is_const = True;
 	args.chase_into_ok = no_chase;
 	args.needs_self_check = no_self_check;
-	args.instrument1 = identity;
+	args.instrument1 = instrument;
 	args.guest_extents = &extents;
 	args.host_bytes = host_bytes;
 	args.host_bytes_size = sizeof host_bytes;
@@ -133,4 +164,12 @@ bool lift(const uint8_t *bytes, uint64_t pc, unsigned max_insns, struct lifted *
 	out->ninsns = result.n_guest_instrs;
 	out->undecoded = out->sb->jumpkind == Ijk_NoDecode;
 	return true;
+}
+
+bool lift_cmpxchg32(const uint8_t *bytes, uint64_t pc, struct lifted *out)
+{
+	keeps_rax = true;
+	bool done = lift(bytes, pc, 1, out);
+	keeps_rax = false;
+	return done;
 }

@@ -131,6 +131,17 @@ static int atomics(int *p)
 	return r + __atomic_sub_fetch(p, 5, __ATOMIC_SEQ_CST);
 }
 
+/* What it expects has more bits than are compared; they stay when it is found. */
+static uint64_t wide_expected(uint64_t a, int found)
+{
+	uint32_t locked = (uint32_t)a + !found, plain = locked;
+	uint64_t rax = a, again = a;
+
+	__asm__ volatile("lock; cmpxchgl %2, %1" : "+a"(rax), "+m"(locked) : "r"(7) : "cc");
+	__asm__ volatile("cmpxchgl %2, %1" : "+a"(again), "+m"(plain) : "r"(9) : "cc");
+	return rax * 31 + again + locked + plain;
+}
+
 int main(void)
 {
 	int numbers[200], shared = 0;
@@ -145,7 +156,7 @@ int main(void)
 		sum ^= requests(a, b);
 		numbers[i] = (int)a;
 		text[i] = (char)b;
-		sum += (uint64_t)atomics(&shared);
+		sum += (uint64_t)atomics(&shared) + wide_expected(a, i & 1);
 		switch (a % 7) {
 		case 0: sum += 3; break;
 		case 1: sum ^= b; break;
