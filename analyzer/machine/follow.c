@@ -10,6 +10,7 @@
  * how long ago they were. What is asked later lies near the end more often than not. */
 #define KEEP_EVERY 1000000u
 #define KEEP_PART 8u
+#define SPIN_TURN 5000u         /* instructions */
 
 /* ---- time ---- */
 
@@ -267,6 +268,8 @@ static void follow(struct mach_run *r)
 		search_checkpoint(r);
 		t = run_choose(r, &insns);
 		if (!t) {
+			if (run_spins_give_up(r))
+				continue;
 			/* Those who wait for one that is cut short wait for what was not recorded. */
 			if (somebody_waits(r) && !is_cut_short(r) &&
 			    (search_stuck(r) || skip_lost_ticket(r) || resolve_stuck(r)))
@@ -274,6 +277,9 @@ static void follow(struct mach_run *r)
 			end_at(r, stuck(r), r->current);
 			return;
 		}
+		bool spinning = run_spins_wait(r);
+		if (spinning && insns > SPIN_TURN)
+			insns = SPIN_TURN; /* whether what they wait for has come is seen in between */
 		r->may_wait = true;
 		a = run_turn(r, t, insns);
 		r->may_wait = false;
@@ -293,6 +299,10 @@ static void follow(struct mach_run *r)
 			end_at(r, r->stop_end, t->index);
 			return;
 		}
+		if (a == ACT_MISMATCH && run_spin(r, t))
+			continue;
+		if (spinning && a != ACT_MISMATCH)
+			run_spins_look(r);
 		if (a == ACT_MISMATCH && !search_resolve(r, t) && !r->asked_to_stop) {
 			end_at(r, is_cut_short(r) ? record_ends(r) : MACH_END_DIVERGED, t->index);
 			return;

@@ -58,6 +58,9 @@
  * did not see it yet. Of a logged load that saw the older value this can be checked (buffers.c),
  * and is then as good an answer as an order; orders are tried first.
  *
+ * A thread that waits in a loop of plain loads says by itself whether it is early or what it waits for is:
+ * it stands still, or the write is held, until both fit (spins.c).
+ *
  * When no order helps, a load is *forced*: it sees the logged value, or without one a
  * value that follows the recorded branch, although memory holds something else
  * (see items.c). Effort is bounded in tries and seconds, and the more a stretch
@@ -106,6 +109,28 @@ enum action {
 	ACT_STOPPED,  /* run->stop_end: limit, undecoded instruction, native code */
 };
 
+/* A loop that waits for somebody to write these words: see spins.c. */
+#define SPIN_WORDS 16u
+struct spin_word {
+	uint64_t address;
+	uint32_t size;
+	uint64_t value; /* when it was last looked at */
+};
+
+struct spin {
+	uint64_t from, insn; /* the first read of its last round; how far it had come when it went wrong */
+	uint64_t until;      /* the run's time: longer it does not wait */
+	bool left;           /* it leaves, and ought not to */
+	uint32_t nwords;
+	struct spin_word words[SPIN_WORDS];
+};
+
+/* The branch by which such a loop goes on or is left. */
+struct spin_branch {
+	uint64_t pc, stays; /* where it goes to go round */
+	size_t period;      /* instructions per round */
+};
+
 /* Everything about a thread that a checkpoint must hold; copied as a whole. */
 struct thread_state {
 	struct mach_cpu cpu;
@@ -128,6 +153,8 @@ struct thread_state {
 	bool split;
 	uint32_t split_size;
 	uint64_t split_address, split_value;
+	bool waiting;           /* it stands still in a loop: spin */
+	struct spin spin;
 	/* the path */
 	struct path_cursor cursor;
 	struct path_cursor before; /* as it was before the current step was decoded */
@@ -142,6 +169,7 @@ struct run_thread {
 	VEC(const struct trc_rec *) recs;
 	size_t times_from, times_to; /* records between these are times: see behind_times() in thread.c */
 	const struct trc_start *start;
+	uint64_t spun_out; /* at this instruction standing still in a loop did not help */
 	struct shadow_cpu *shadow;
 };
 
@@ -243,6 +271,7 @@ struct mach_run {
 	VEC(struct order_edge) edges;
 	bool lazy_go;           /* nobody can go on but those that lazy edges hold */
 	struct search *search;
+	VEC(struct spin_branch) spins; /* that were seen */
 	double deadline;        /* monotonic seconds; 0: none */
 	uint64_t worked;        /* instructions executed, tries of the search included */
 	uint64_t next_progress; /* in the same measure */
@@ -371,6 +400,14 @@ static inline bool run_alive(const struct run_thread *t)
 /* waits.c: t stands at ACT_VALUE; the others go on if that helps. Then it goes on, either way. */
 void run_wait_for_value(struct mach_run *r, struct run_thread *t);
 
+/* spins.c */
+/* After a mismatch of t, when no order is being searched for: was it in a loop that waits, and is there a way on? */
+bool run_spin(struct mach_run *r, struct run_thread *t);
+bool run_spins_wait(const struct mach_run *r); /* does anybody stand still? */
+void run_spins_look(struct mach_run *r);       /* who has got what it waited for goes on */
+/* Nobody else can go on: they do, into their mismatches. False: nobody stood still. */
+bool run_spins_give_up(struct mach_run *r);
+
 /* follow.c */
 double run_seconds(void); /* monotonic */
 bool run_out_of_time(struct mach_run *r); /* or asked to stop */
@@ -385,6 +422,8 @@ void search_checkpoint(struct mach_run *r);
 bool search_resolve(struct mach_run *r, struct run_thread *t);
 /* Nobody can go on: perhaps because of the edges of a try. */
 bool search_stuck(struct mach_run *r);
+bool search_is_idle(const struct mach_run *r);     /* nothing is being tried */
+void search_restore(struct mach_run *r, size_t base); /* restores it, with its edges; later ones are dropped */
 bool search_complain(struct mach_run *r); /* no order was found: r->why is the first mismatch */
 void search_end(struct mach_run *r);
 

@@ -61,6 +61,7 @@ void mach_close(struct mach_run *r)
 	vec_free(&r->log);
 	vec_free(&r->slices);
 	vec_free(&r->edges);
+	vec_free(&r->spins);
 	run_onward_forget(r);
 	vec_free(&r->computed);
 	free_words(r->notes.v, r->notes.n);

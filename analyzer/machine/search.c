@@ -326,30 +326,36 @@ void search_back_to(struct search *s, struct frame *f, size_t base)
 	s->pinned = true;
 }
 
+void search_restore(struct mach_run *r, size_t base)
+{
+	struct search *s = r->search;
+	struct base *b = &s->bases[base];
+
+	for (; s->nbases > base + 1; drop_base(r, s, s->nbases - 1)) {
+		run_unforce(r, s->bases[s->nbases - 1].forces);
+		r->edges.n = 0;
+		for (size_t i = 0; s->nbases == base + 2 && i < b->edges.n; i++)
+			vec_push(&r->edges, b->edges.v[i]);
+	}
+	r->res.rollbacks++;
+	checkpoint_restore(r, b->c);
+}
+
 /*
  * The wrong read may lie before the checkpoint: go back one further, run to the
  * same mismatch again, and search from there.
  */
 static bool go_further_back(struct mach_run *r, struct search *s)
 {
-	struct base *b;
-
 	if (s->nbases < 2 || run_out_of_time(r) || run_seconds() > s->began + SEARCH_SECONDS ||
 	    ++s->backs > MOST_BACKS)
 		return false;
 	while (s->frames.n)
 		drop_frame(s);
-	run_unforce(r, s->bases[s->nbases - 1].forces);
-	drop_base(r, s, s->nbases - 1);
-	b = &s->bases[s->nbases - 1];
-	r->edges.n = 0;
-	for (size_t i = 0; i < b->edges.n; i++)
-		vec_push(&r->edges, b->edges.v[i]);
+	search_restore(r, s->nbases - 2);
 	s->tries = 0;
 	s->stage = run_seconds();
 	s->pinned = true;
-	r->res.rollbacks++;
-	checkpoint_restore(r, b->c);
 	return true;
 }
 
@@ -489,6 +495,11 @@ bool search_complain(struct mach_run *r)
 	r->blamed_thread = r->search->first_thread;
 	r->blamed_insn = r->search->first_insn;
 	return true;
+}
+
+bool search_is_idle(const struct mach_run *r)
+{
+	return r->search && !r->search->frames.n && !r->search->pinned;
 }
 
 bool search_stuck(struct mach_run *r)

@@ -173,7 +173,7 @@ static void explore(struct search *s, const struct frame *f)
 			enum action stood = t->s.action;
 
 			if (i == f->thread ||
-			    (t->s.life != LIFE_RUNNING && t->s.life != LIFE_IN_CALL) ||
+			    (t->s.life != LIFE_RUNNING && t->s.life != LIFE_IN_CALL) || t->s.waiting ||
 			    !run_is_due(r, t))
 				continue;
 			bool late = run_clock_now(r, t) > until;

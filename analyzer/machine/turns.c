@@ -36,7 +36,8 @@ static bool edge_holds(const struct mach_run *r, const struct order_edge *e)
 	if (r->threads[e->other].s.life == LIFE_ENDED)
 		return false;
 	if (e->other_insn == EDGE_LAZY)
-		return !r->lazy_go && mach_thread_insns(r, e->thread) <= e->insn;
+		return !r->lazy_go && !r->threads[e->other].s.waiting &&
+		       mach_thread_insns(r, e->thread) <= e->insn;
 	return mach_thread_insns(r, e->other) < e->other_insn;
 }
 
@@ -70,7 +71,7 @@ uint64_t run_turn_limit(const struct mach_run *r, const struct run_thread *t)
 
 static bool can_go(struct mach_run *r, struct run_thread *t)
 {
-	return run_alive(t) && run_is_due(r, t) &&
+	return run_alive(t) && !t->s.waiting && run_is_due(r, t) &&
 	       mach_thread_insns(r, t->index) < edge_limit(r, t);
 }
 
