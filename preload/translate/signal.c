@@ -211,11 +211,11 @@ static void broken(const struct tr_siginfo *si, const struct tr_ucontext *uc)
 
 	text_str(&t, "internal error: signal ");
 	text_num(&t, si->signo);
-	text_str(&t, " in the recorder at 0x");
+	text_str(&t, " in the recorder at ");
 	text_hex(&t, uc->rip);
-	text_str(&t, " address 0x");
+	text_str(&t, " address ");
 	text_hex(&t, si->address);
-	text_str(&t, " base 0x");
+	text_str(&t, " base ");
 	text_hex(&t, (uint64_t)tr_broken_base);
 	shim_say(0, t.s);
 	raw(SYS_rt_sigaction, si->signo, &dfl, 0, 8);
