@@ -505,9 +505,11 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 		if (!p->runs)
 			continue;
 		strbuf_fmt(b, "%s%s", b->n ? " and " : p->agreed ? "confirmed by " : "not by ", by[x]);
-		if (p->runs > 1 || !p->agreed)
+		/* Of a single run that went elsewhere it is told where; that may be an address. */
+		bool told = p->runs == 1 && !p->agreed && p->why && !r->redact;
+		if (p->runs > 1 || (!p->agreed && !told))
 			strbuf_fmt(b, " (%u of %u runs)", p->agreed, p->runs);
-		if (p->fails_later && p->why)
+		if ((p->fails_later && p->why) || told)
 			strbuf_fmt(b, " (%s)", p->why);
 	}
 	if (!yes.n)

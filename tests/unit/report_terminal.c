@@ -179,6 +179,15 @@ static void admits(void)
 	CHECK(has(t, "the real program (18 of 20 runs)"), "native runs are counted");
 	CHECK(has(t, "not by the machine (0 of 1 runs)"), "what was not confirmed is said");
 	CHECK(!report_validated(&s.r.failing_proof), "and the schedule is not validated");
+	free(t);
+	s.r.failing_proof.by[REPORT_MACHINE].why = "left at 0x7f00";
+	t = text(&s.r, 100, false, false);
+	CHECK(has(t, "not by the machine (left at 0x7f00)"), "and why");
+	free(t);
+	s.r.redact = true;
+	t = text(&s.r, 100, false, false);
+	CHECK(!strstr(t, "7f00") && has(t, "0 of 1"), "but no address when redacted");
+	s.r.redact = false;
 	CHECK(report_validated(&s.r.alternate_proof), "the checker's word counts where it is all");
 	CHECK(has(t, "native replay: the program is not installed here"), "gaps are named");
 	free(t);
