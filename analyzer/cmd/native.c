@@ -477,8 +477,8 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 #define TRIALS 20
 /* Those in which a failing order must not go another way, or another one is tried. */
 #define FAILING_TRIALS 4
-/* A way that does not keep the order is taken only when there is no other: so many runs of it tell enough. */
-#define DIVERGED_TRIALS 3
+/* A way that does not keep the order is taken only when there is no other: the first run that shows it tells enough. */
+#define DIVERGED_TRIALS 1
 
 /* Runs may take long where threads wait in vain: each way gets this much, and the request as a whole its time. */
 #define TRIAL_SECONDS 10.0
