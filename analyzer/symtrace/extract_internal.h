@@ -334,7 +334,7 @@ enum ext_cond_added {
 /* Conditions hold from the thread's last event on. At once: its values are fixed instead. */
 enum ext_cond_added ext_add_cond(struct ext *x, uint32_t thread, expr_id cond, uint64_t pc, bool pin_at_once);
 
-/* extract_build.c: the third execution, and the failure. */
+/* extract_build.c: the third execution; extract_failure.c: what it ended in. */
 err_t ext_build(struct ext *x);
 /* The thread's read that gave this symbol its value, or NULL. */
 const struct sym_event *ext_reader(const struct sym_trace *t, size_t thread, uint64_t symbol);
