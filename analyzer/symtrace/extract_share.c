@@ -1,8 +1,6 @@
-#include "analyzer/symtrace/extract_share.h"
+#include "analyzer/symtrace/extract_share_internal.h"
 
 #include "analyzer/symtrace/extract_text.h"
-
-#include "common/vec.h"
 
 #include <sys/syscall.h>
 
@@ -26,51 +24,8 @@ struct split {
 	uint32_t owner[8];
 };
 
-/* A granule that has shared bytes. */
-struct part {
-	uint64_t key;
-	uint8_t shared;
-	uint8_t together, alone; /* touched by accesses with, without any shared byte */
-	bool suspect;            /* only handed on, in an earlier watch */
-	uint32_t place;          /* see extract_handed.h */
-};
-
-struct stack {
-	uint64_t lo, hi; /* 0, 0: not known yet, or dead */
-	bool alive;
-};
-
-/* Accesses to one place that threads hand each other, and to all of which each has no more than that. */
-#define BUSY 32
-#define FEW 1000
-
 /* Descriptors of threads are no larger. */
 #define MAX_DESCRIPTOR 4096u
-
-/* A call of pthread_cancel(). */
-struct cancel {
-	uint64_t descriptor; /* the target's pthread_t */
-	uint64_t word;       /* in it, which the call changes and the target tests; 0: not seen */
-	uint32_t by, target;
-	bool open;           /* the call is under way */
-};
-
-struct share {
-	struct level *level;
-	struct granule *table;
-	size_t size, used;
-	VEC(struct split) splits;
-	struct part *shared; /* few, and asked for at every access */
-	size_t nshared;
-	struct handed *handed;
-	VEC(struct stack) stacks; /* by thread */
-	VEC(struct cancel) cancels;
-	uint32_t alive;
-	uint64_t accesses;
-	struct mach_run *run;
-	bool (*stop)(void *);
-	void *stop_arg;
-};
 
 struct share *share_new(struct img_set *images)
 {
@@ -97,15 +52,9 @@ void share_free(struct share *s)
 	free(s);
 }
 
-static size_t home(uint64_t key, size_t size)
-{
-	/* Four neighbours lie in one line of the cache. */
-	return ((key >> 2) * 0x9e3779b97f4a7c15ull >> 16 << 2 | (key & 3)) & (size - 1);
-}
-
 static struct granule *find(struct granule *table, size_t size, uint64_t key)
 {
-	size_t i = home(key, size);
+	size_t i = share_home(key, size);
 
 	while (table[i].key && table[i].key != key)
 		i = (i + 1) & (size - 1);
@@ -189,12 +138,6 @@ static bool foreign_stack(struct share *s, uint32_t thread, uint64_t address)
 	return false;
 }
 
-/* The bytes of [address, address + size) that lie in address's granule. */
-static uint8_t bytes_of(uint64_t address, unsigned size)
-{
-	return (uint8_t)(((1u << size) - 1) << (address & 7));
-}
-
 static void split(struct share *s, struct granule *g)
 {
 	struct split p = { { 0 } };
@@ -257,7 +200,7 @@ static void touch(struct share *s, const struct mach_access *a, uint64_t address
 		  bool program)
 {
 	struct granule *g = granule_at(s, address);
-	uint8_t bytes = bytes_of(address, size);
+	uint8_t bytes = share_bytes_of(address, size);
 
 	if ((a->flags & MACH_WRITE) && s->alive > 1)
 		g->written |= bytes;
@@ -292,8 +235,8 @@ static void watch_cancel(struct share *s, const struct mach_access *a)
 		c->word = a->address;
 		c->open = false;
 		struct granule *g = granule_at(s, a->address);
-		g->multi |= bytes_of(a->address, a->size);
-		g->written |= bytes_of(a->address, a->size);
+		g->multi |= share_bytes_of(a->address, a->size);
+		g->written |= share_bytes_of(a->address, a->size);
 		return;
 	}
 }
@@ -408,15 +351,6 @@ static bool on_stop(void *arg)
 	return s->stop && s->stop(s->stop_arg);
 }
 
-static struct part *part_of(const struct share *s, uint64_t key)
-{
-	size_t i = home(key, s->nshared);
-
-	while (s->shared[i].key && s->shared[i].key != key)
-		i = (i + 1) & (s->nshared - 1);
-	return &s->shared[i];
-}
-
 static void keep_shared(struct share *s)
 {
 	uint64_t n = share_count(s);
@@ -429,7 +363,7 @@ static void keep_shared(struct share *s)
 		const struct granule *g = &s->table[i];
 
 		if (shared_bytes(g))
-			*part_of(s, g->key) = (struct part){ .key = g->key, .shared = shared_bytes(g) };
+			*share_part(s, g->key) = (struct part){ .key = g->key, .shared = shared_bytes(g) };
 	}
 }
 
@@ -454,125 +388,6 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 	err_t e = mach_again(run, from, &hooks, NULL);
 	keep_shared(s);
 	return e;
-}
-
-static bool touches(struct share *s, uint64_t address, unsigned size)
-{
-	struct part *p = part_of(s, (address >> 3) + 1);
-	uint8_t bytes = bytes_of(address, size);
-
-	if (!p->key)
-		return false;
-	if (!(bytes & p->shared)) {
-		p->alone |= bytes;
-		return false;
-	}
-	p->together |= bytes;
-	return true;
-}
-
-bool share_touches(struct share *s, uint64_t address, unsigned size)
-{
-	uint64_t next = (address | 7) + 1;
-
-	if (!s->shared)
-		return false;
-	bool first = touches(s, address, size);
-	return (address + size > next && touches(s, next, (unsigned)(address + size - next))) || first;
-}
-
-struct handed *share_handed(struct share *s)
-{
-	return s->handed;
-}
-
-static bool hand(struct share *s, const struct mach_access *a, uint64_t address, unsigned size)
-{
-	struct part *p = part_of(s, (address >> 3) + 1);
-	uint8_t bytes = bytes_of(address, size) & p->shared;
-
-	if (!bytes)
-		return false;
-	p->place = handed_touch(s->handed, p->place, a->thread, bytes, a->flags & MACH_WRITE);
-	return !p->suspect || handed_unordered(s->handed, p->place);
-}
-
-bool share_event(struct share *s, const struct mach_access *a)
-{
-	uint64_t next = (a->address | 7) + 1, end = a->address + a->size;
-
-	if (!s->shared)
-		return false;
-	bool first = hand(s, a, a->address, a->size);
-	return (end > next && hand(s, a, next, (unsigned)(end - next))) || first;
-}
-
-static bool tells_of_cancelling(const struct share *s, const struct part *p)
-{
-	for (size_t i = 0; i < s->cancels.n; i++)
-		if ((s->cancels.v[i].word >> 3) + 1 == p->key)
-			return true;
-	return false;
-}
-
-static bool only_handed(const struct share *s, const struct part *p)
-{
-	return p->shared && !handed_unordered(s->handed, p->place) && !tells_of_cancelling(s, p);
-}
-
-/* Where an argument or a result came from is worth showing, as long as that buries nothing. */
-static bool worth_dropping(const struct share *s, const struct part *p, bool few)
-{
-	return only_handed(s, p) && (p->suspect || !few || handed_count(s->handed, p->place) > BUSY);
-}
-
-static bool are_few(const struct share *s)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < s->nshared; i++)
-		if (only_handed(s, &s->shared[i]) && handed_count(s->handed, s->shared[i].place) <= BUSY)
-			n += handed_count(s->handed, s->shared[i].place);
-	return n <= FEW;
-}
-
-enum share_handed share_drop_handed(struct share *s)
-{
-	bool few = are_few(s), any = false, mistaken = false;
-
-	for (size_t i = 0; i < s->nshared; i++) {
-		struct part *p = &s->shared[i];
-
-		if (worth_dropping(s, p, few)) {
-			p->shared = p->together = 0;
-			any = true;
-		} else if (p->shared) {
-			mistaken |= p->suspect;
-			p->suspect = false;
-		}
-	}
-	return mistaken ? SHARE_MISTAKEN : any ? SHARE_SOME_HANDED : SHARE_NONE_HANDED;
-}
-
-void share_suspect(struct share *s, const struct share *earlier)
-{
-	for (size_t i = 0; earlier && earlier->shared && i < s->nshared; i++) {
-		struct part *p = &s->shared[i];
-		const struct part *was = p->key ? part_of(earlier, p->key) : NULL;
-
-		p->suspect = was && was->key && !was->shared;
-	}
-}
-
-void share_settle(struct share *s)
-{
-	for (size_t i = 0; i < s->nshared; i++)
-		s->shared[i].shared |= s->shared[i].together & ~s->shared[i].alone;
-}
-
-bool share_is_shared(const struct share *s, uint64_t address)
-{
-	return s->shared && part_of(s, (address >> 3) + 1)->shared >> (address & 7) & 1;
 }
 
 uint64_t share_count(const struct share *s)
