@@ -4,7 +4,7 @@
  */
 #include "analyzer/dsp/internal.h"
 
-/* ---- locks in a ring, and lost wake-ups ---- */
+/* ---- locks in a ring ---- */
 
 /* Threads that wait for each other's locks, each once; 0 when there is no ring. */
 static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since)
@@ -106,42 +106,6 @@ static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
 	free(ring);
 	free(since);
 	return len > 0;
-}
-
-/* A wait that nothing ends, and the wake-up that came before it. */
-static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
-{
-	const struct sym_trace *t = m->t;
-	const struct sched_order *o = m->order[DSP_FAILING];
-
-	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
-		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
-		const struct sym_event *e = dsp_event_at(t, wait);
-		struct strbuf b = { 0 };
-
-		if (!e || e->op != SYM_WAIT)
-			continue;
-		for (size_t i = o->n; i-- > 0;) {
-			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
-
-			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
-			    s->target != e->target || s->thread == e->thread)
-				continue;
-			strbuf_fmt(&b, "The wake-up is lost: %s ", dsp_thread_id(t, s->thread));
-			dsp_say_does(&b, t, o->refs[i]);
-			strbuf_str(&b, " at ");
-			dsp_say_at(&b, t, o->refs[i]);
-			strbuf_fmt(&b, " before %s waits at ", dsp_thread_id(t, e->thread));
-			dsp_say_at(&b, t, wait);
-			strbuf_str(&b,
-				   ". Change a condition under the mutex before signalling, and "
-				   "test it under the same mutex before waiting.");
-			h->kind = DSP_HINT_ORDER;
-			h->text = strbuf_take(&b);
-			return true;
-		}
-	}
-	return false;
 }
 
 /* ---- a lock whose owner has ended, or does not come back ---- */
@@ -333,8 +297,8 @@ static size_t waits_elsewhere(const struct sym_trace *t, const struct sym_event 
 	return SIZE_MAX;
 }
 
-/* The last signal before a wait that it ended, in the failing order; false: somebody woke all. */
-static bool signal_before(const struct dsp_map *m, struct sched_ref wait, struct sched_ref *signal)
+/* The last time before a wait that it ended when somebody woke who waits there, in the failing order. */
+static const struct sym_event *woken_by(const struct dsp_map *m, struct sched_ref wait, struct sched_ref *signal)
 {
 	const struct sched_order *o = m->order[DSP_FAILING];
 	size_t at = dsp_at(m, DSP_FAILING, wait);
@@ -346,9 +310,17 @@ static bool signal_before(const struct dsp_map *m, struct sched_ref wait, struct
 		    (e->op != SYM_SIGNAL && e->op != SYM_BROADCAST))
 			continue;
 		*signal = o->refs[i];
-		return e->op == SYM_SIGNAL;
+		return e;
 	}
-	return false;
+	return NULL;
+}
+
+/* It was a signal, for one of them. */
+static bool signal_before(const struct dsp_map *m, struct sched_ref wait, struct sched_ref *signal)
+{
+	const struct sym_event *e = woken_by(m, wait, signal);
+
+	return e && e->op == SYM_SIGNAL;
 }
 
 static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
@@ -388,11 +360,127 @@ static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
 	return false;
 }
 
+/* ---- a condition that held, and did no more when the waiter looked ---- */
+
+/*
+ * Between waking up and waiting again the thread read something that another one wrote since `from`
+ * in the failing order, and not before that read in the alternate: that write.
+ */
+static bool changed_before_look(const struct dsp_map *m, struct sched_ref woken, uint32_t again, size_t from,
+				struct sched_ref *write)
+{
+	const struct sched_order *o = m->order[DSP_FAILING];
+
+	for (uint32_t i = woken.index + 1; i < again; i++) {
+		struct sched_ref read = { woken.thread, i };
+		const struct sym_event *r = dsp_event_at(m->t, read);
+		size_t at = dsp_at(m, DSP_FAILING, read);
+
+		if (!r || !dsp_is_read(r) || at == DSP_NEVER)
+			continue;
+		for (size_t k = at; k-- > from;) {
+			const struct sym_event *w = dsp_event_at(m->t, o->refs[k]);
+
+			*write = o->refs[k];
+			if (dsp_is_write(w) && w->target == r->target && w->thread != r->thread &&
+			    dsp_inverted(m, *write, read))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool came_and_went_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		struct sched_ref again = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
+		const struct sym_event *e = dsp_event_at(t, again), *call;
+		struct sched_ref woken = { again.thread, SYM_NONE }, by, write;
+		struct strbuf b = { 0 };
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		woken.index = woken_for_nothing(t, &t->threads[again.thread], again.index);
+		call = woken.index == SYM_NONE ? NULL : woken_by(m, woken, &by);
+		/* Who is woken alone may rightly find that another one was quicker. */
+		if (!call || call->op != SYM_BROADCAST ||
+		    !changed_before_look(m, woken, again.index, dsp_at(m, DSP_FAILING, by), &write))
+			continue;
+		strbuf_fmt(&b, "What %s waits for at ", dsp_thread_id(t, again.thread));
+		dsp_say_at(&b, t, again);
+		strbuf_fmt(&b, " came and went: %s ", dsp_thread_id(t, by.thread));
+		dsp_say_does(&b, t, by);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, by);
+		strbuf_fmt(&b, ", but before %s looks again %s ", dsp_thread_id(t, again.thread),
+			   dsp_thread_id(t, write.thread));
+		dsp_say_does(&b, t, write);
+		strbuf_str(&b, " at ");
+		dsp_say_at(&b, t, write);
+		strbuf_str(&b, ". Let it wait for something that does not change back, such as the number of the round.");
+		h->kind = DSP_HINT_ORDER;
+		h->text = strbuf_take(&b);
+		return true;
+	}
+	return false;
+}
+
+/* ---- a wake-up that nobody heard ---- */
+
+/* It ended the thread's wait before this one. */
+static bool was_heard(const struct dsp_map *m, struct sched_ref wait, struct sched_ref signal)
+{
+	struct sched_ref by, woken = { wait.thread, woken_for_nothing(m->t, &m->t->threads[wait.thread], wait.index) };
+
+	return woken.index != SYM_NONE && woken_by(m, woken, &by) && dsp_same(by, signal);
+}
+
+/* A wait that nothing ends, and the wake-up that came before it. */
+static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+	const struct sched_order *o = m->order[DSP_FAILING];
+
+	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
+		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
+		const struct sym_event *e = dsp_event_at(t, wait);
+		struct strbuf b = { 0 };
+
+		if (!e || e->op != SYM_WAIT)
+			continue;
+		for (size_t i = o->n; i-- > 0;) {
+			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
+
+			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
+			    s->target != e->target || s->thread == e->thread)
+				continue;
+			if (was_heard(m, wait, o->refs[i]))
+				break;
+			strbuf_fmt(&b, "The wake-up is lost: %s ", dsp_thread_id(t, s->thread));
+			dsp_say_does(&b, t, o->refs[i]);
+			strbuf_str(&b, " at ");
+			dsp_say_at(&b, t, o->refs[i]);
+			strbuf_fmt(&b, " before %s waits at ", dsp_thread_id(t, e->thread));
+			dsp_say_at(&b, t, wait);
+			strbuf_str(&b,
+				   ". Change a condition under the mutex before signalling, and "
+				   "test it under the same mutex before waiting.");
+			h->kind = DSP_HINT_ORDER;
+			h->text = strbuf_take(&b);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h)
 {
 	return m->t->failure.nblocked &&
 	       (lock_hint(m->t, h) || waits_holding_hint(m->t, h) || release_hint(m->t, true, h) ||
-		release_hint(m->t, false, h) || wrong_waiter_hint(m, h) || wakeup_hint(m, h));
+		release_hint(m->t, false, h) || wrong_waiter_hint(m, h) || came_and_went_hint(m, h) ||
+		wakeup_hint(m, h));
 }
 
 /* ---- a condition that is tested once ---- */

@@ -120,6 +120,44 @@ static void wakes_wrong_one(struct fixture *fx)
 	fixture_alternate(fx, "000 22 3 2 1111");
 }
 
+/* T0.2 wakes T0.1, and has begun the next round before T0.1 looks; or only signals, for one of those who wait. */
+static void changes_again(struct fixture *fx, enum sym_op wakes)
+{
+	fixture_init(fx, "/home/u/round", "/src/round.c");
+	struct sym_object cond = { .name = (char *)"turn", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t m = fixture_mutex(fx, "m"), c = sym_add_object(fx->trace, &cond);
+	uint32_t waiting = fixture_var(fx, "waiting", "int", 1), wait = 0, read = 0;
+
+	fixture_children(fx);
+	for (int round = 0; round < 2; round++) {
+		fixture_event(fx, 1, SYM_LOCK, m, "meet", 10);
+		if (round)
+			read = fixture_event(fx, 1, SYM_READ, waiting, "meet", 11);
+		uint32_t unlock = fixture_event(fx, 1, SYM_UNLOCK, m, "meet", 12);
+
+		wait = fixture_event(fx, 1, SYM_WAIT, c, "meet", 12);
+		fixture_at(fx, 1, wait)->link = unlock;
+	}
+	fixture_event(fx, 2, wakes, c, "meet", 14);
+	uint32_t write = fixture_writes(fx, 2, waiting, 1, "meet", 9);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 1, wait);
+	fixture_order(fx, &fx->answer.failing, "00 11 22 1111");
+	fixture_cause(fx, 2, write, 1, read);
+	fixture_alternate(fx, "00 11 2 1111 2");
+}
+
+static void came_and_went(struct fixture *fx)
+{
+	changes_again(fx, SYM_BROADCAST);
+}
+
+static void another_was_quicker(struct fixture *fx)
+{
+	changes_again(fx, SYM_SIGNAL);
+}
+
 /* T0.1 takes the lock and ends; T0 wants it. */
 static void ended_with_lock(struct fixture *fx)
 {
@@ -236,6 +274,11 @@ static const struct expected table[] = {
 	{ "a signal for the wrong one", wakes_wrong_one, DSP_HINT_WAKE,
 	  { "T0.3 signals `changed' at slot.c:25", "wakes T0.1", "waits again at slot.c:11",
 	    "not T0.2, which waits at slot.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a condition that came and went", came_and_went, DSP_HINT_ORDER,
+	  { "What T0.1 waits for at round.c:12 came and went", "T0.2 broadcasts `turn' at round.c:14",
+	    "before T0.1 looks again T0.2 writes `waiting' at round.c:9" }, DSP_HINT_NONE, 0 },
+	{ "a signal that was heard is not lost", another_was_quicker, DSP_HINT_ATOMIC,
+	  { "Hold `m' where T0.2 writes `waiting' at round.c:9" }, DSP_HINT_NONE, 0 },
 	{ "a semaphore used as a lock", semaphore_ring, DSP_HINT_LOCK_ORDER,
 	  { "T0.1 takes `token' at desk.c:10, then `books' at desk.c:11",
 	    "T0.2 takes `books' at desk.c:20, then `token' at desk.c:21" }, DSP_HINT_NONE, 0 },
