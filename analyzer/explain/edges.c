@@ -2,15 +2,36 @@
 
 #include <string.h>
 
-#define MAX_HELD 32
+static int by_object(const void *x, const void *y)
+{
+	const struct held *a = x, *b = y;
+
+	if (a->object != b->object)
+		return a->object < b->object ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+static void look_at_thread(const struct sym_thread *th, struct edges_thread *out)
+{
+	for (uint32_t i = 0; i < th->nevents; i++) {
+		out->permits |= th->events[i].op == SYM_SEMWAIT;
+		if (th->events[i].op == SYM_UNLOCK)
+			vec_push(&out->released, (struct held){ th->events[i].target, i });
+	}
+	if (out->released.n)
+		qsort(out->released.v, out->released.n, sizeof *out->released.v, by_object);
+}
 
 void edges_begin(struct edges_work *w)
 {
 	w->vars = xcalloc(w->t->nvars + 1, sizeof *w->vars);
 	w->locks = xcalloc(w->t->nobjects + 1, sizeof *w->locks);
 	w->place = xcalloc(w->t->nthreads, sizeof *w->place);
+	w->threads = xcalloc(w->t->nthreads, sizeof *w->threads);
 	for (size_t i = 0; i < w->t->nthreads; i++) {
 		size_t n = w->t->threads[i].nevents;
+
+		look_at_thread(&w->t->threads[i], &w->threads[i]);
 
 		w->place[i] = xcalloc(n + 1, sizeof **w->place);
 		memset(w->place[i], 0xff, n * sizeof **w->place);
@@ -24,35 +45,44 @@ void edges_begin(struct edges_work *w)
 
 /* ---- locks ---- */
 
-struct held {
-	uint32_t object, event;
-};
-
 static bool acquires(const struct sym_event *e)
 {
 	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
 	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result);
 }
 
+/* The thread does its i-th event. */
+static void pass(struct held *held, size_t *n, const struct sym_event *e, uint32_t i)
+{
+	if (acquires(e) && *n < EDGES_MAX_HELD)
+		held[(*n)++] = (struct held){ e->target, i };
+	for (size_t k = *n; e->op == SYM_UNLOCK && k > 0; k--)
+		if (held[k - 1].object == e->target) {
+			memmove(&held[k - 1], &held[k], (*n - k) * sizeof *held);
+			--*n;
+			break;
+		}
+}
+
 /* The lock sections an event lies in. */
 static size_t locks_held(const struct sym_trace *t, struct sched_ref r, struct held *out)
 {
-	const struct sym_thread *th = &t->threads[r.thread];
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < r.index; i++) {
-		const struct sym_event *e = &th->events[i];
-
-		if (acquires(e) && n < MAX_HELD)
-			out[n++] = (struct held){ e->target, i };
-		for (size_t k = n; e->op == SYM_UNLOCK && k > 0; k--)
-			if (out[k - 1].object == e->target) {
-				memmove(&out[k - 1], &out[k], (n - k) * sizeof *out);
-				n--;
-				break;
-			}
-	}
+	for (uint32_t i = 0; i < r.index; i++)
+		pass(out, &n, &t->threads[r.thread].events[i], i);
 	return n;
+}
+
+static const struct edges_thread *thread_before(struct edges_work *w, struct sched_ref r)
+{
+	struct edges_thread *th = &w->threads[r.thread];
+
+	if (r.index < th->upto)
+		th->upto = 0, th->nheld = 0;
+	for (; th->upto < r.index; th->upto++)
+		pass(th->held, &th->nheld, &w->t->threads[r.thread].events[th->upto], th->upto);
+	return th;
 }
 
 static bool is_shared(const struct sym_event *acquisition)
@@ -63,12 +93,21 @@ static bool is_shared(const struct sym_event *acquisition)
 /* Does r lie in a section of the lock that keeps others out, be they readers? */
 static bool keeps_out(const struct sym_trace *t, struct sched_ref r, uint32_t object, bool readers)
 {
-	struct held h[MAX_HELD];
+	struct held h[EDGES_MAX_HELD];
 	size_t n = locks_held(t, r, h);
 
 	for (size_t i = 0; i < n; i++)
 		if (h[i].object == object)
 			return !readers || !is_shared(&t->threads[r.thread].events[h[i].event]);
+	return false;
+}
+
+/* What is given back there was taken for reading. */
+static bool was_shared(const struct sym_thread *th, struct held release)
+{
+	for (uint32_t i = release.event; i-- > 0;)
+		if (th->events[i].target == release.object && acquires(&th->events[i]))
+			return is_shared(&th->events[i]);
 	return false;
 }
 
@@ -79,21 +118,23 @@ static bool keeps_out(const struct sym_trace *t, struct sched_ref r, uint32_t ob
 static uint32_t last_release(const struct edges_work *w, uint32_t thread, uint32_t object, size_t place,
 			     bool among_readers)
 {
-	const struct sym_thread *th = &w->t->threads[thread];
-	uint32_t release = SYM_NONE;
-	bool shared = false;
+	const struct edges_thread *th = &w->threads[thread];
+	size_t lo = 0, hi = th->released.n;
 
-	for (uint32_t i = 0; i < th->nevents; i++) {
-		const struct sym_event *e = &th->events[i];
+	/* The first that comes too late, or is of a later object. */
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+		const struct held *r = &th->released.v[mid];
 
-		if (e->target != object)
-			continue;
-		if (acquires(e))
-			shared = is_shared(e);
-		if (e->op == SYM_UNLOCK && w->place[thread][i] < place && !(shared && among_readers))
-			release = i;
+		if (r->object < object || (r->object == object && w->place[thread][r->event] < place))
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return release;
+	for (; lo > 0 && th->released.v[lo - 1].object == object; lo--)
+		if (!among_readers || !was_shared(&w->t->threads[thread], th->released.v[lo - 1]))
+			return th->released.v[lo - 1].event;
+	return SYM_NONE;
 }
 
 /* ---- collecting ---- */
@@ -150,7 +191,7 @@ static struct sched_ref outside_permits(const struct edges_work *w, struct sched
 {
 	const struct sym_thread *th = &w->t->threads[r.thread];
 
-	for (uint32_t i = 0; i < r.index; i++) {
+	for (uint32_t i = 0; i < r.index && w->threads[r.thread].permits; i++) {
 		bool kept = th->events[i].op == SYM_SEMWAIT && th->events[i].result &&
 			    w->place[r.thread][i] != SIZE_MAX &&
 			    w->place[r.thread][i] > place;
@@ -167,12 +208,11 @@ static struct sched_ref outside_permits(const struct edges_work *w, struct sched
 static void add(struct edges_work *w, struct sched_ref before, struct sched_ref after)
 {
 	after = outside_permits(w, after, edges_place_of(w, before));
-	struct held h[MAX_HELD];
-	size_t n = locks_held(w->t, after, h);
+	const struct edges_thread *th = thread_before(w, after);
 	bool hoisted = false;
 
-	for (size_t i = 0; i < n; i++)
-		hoisted |= order_sections(w, before, h[i], after.thread);
+	for (size_t i = 0; i < th->nheld; i++)
+		hoisted |= order_sections(w, before, th->held[i], after.thread);
 	if (!hoisted)
 		edges_push(w, before, after);
 }
@@ -424,7 +464,7 @@ static void add_passed(struct edges_work *w)
 {
 	const struct sym_trace *t = w->t;
 	struct sched_ref last = { t->failure.thread, SYM_NONE };
-	struct held h[MAX_HELD];
+	struct held h[EDGES_MAX_HELD];
 
 	if (w->order->fails || last.thread >= t->nthreads)
 		return;
@@ -448,12 +488,15 @@ void edges_end(struct edges_work *w)
 {
 	for (size_t i = 0; i < w->t->nvars; i++)
 		vec_free(&w->vars[i].reads);
-	for (size_t i = 0; i < w->t->nthreads; i++)
+	for (size_t i = 0; i < w->t->nthreads; i++) {
 		free(w->place[i]);
+		vec_free(&w->threads[i].released);
+	}
 	vec_free(&w->arrived);
 	free(w->place);
 	free(w->vars);
 	free(w->locks);
+	free(w->threads);
 }
 
 /* A macro, because every vector is a type of its own. */
@@ -494,7 +537,7 @@ void edges_around(const struct sym_trace *t, const struct sched_order *order, ui
 		  struct edges *out)
 {
 	struct edges_work w = { .t = t, .order = order, .until = order->n, .out = out };
-	struct held h[MAX_HELD];
+	struct held h[EDGES_MAX_HELD];
 	size_t n = locks_held(t, r, h);
 
 	if (!n)
@@ -533,7 +576,7 @@ size_t edges_place(const struct sched_order *order, struct sched_ref r)
 struct sched_ref edges_outside(const struct sym_trace *t, const struct sched_order *order,
 			       struct sched_ref r, size_t place)
 {
-	struct held h[MAX_HELD];
+	struct held h[EDGES_MAX_HELD];
 	size_t n = locks_held(t, r, h);
 
 	for (size_t i = 0; i < n; i++) {

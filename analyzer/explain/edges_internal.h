@@ -19,6 +19,21 @@ struct lock {
 	struct sched_ref release;
 };
 
+#define EDGES_MAX_HELD 32
+
+struct held {
+	uint32_t object, event;
+};
+
+/* A thread, before the last of its events that was asked for: asking goes forward, and there may be many of them. */
+struct edges_thread {
+	uint32_t upto;
+	size_t nheld;
+	struct held held[EDGES_MAX_HELD];
+	bool permits; /* it takes some, of semaphores */
+	VEC(struct held) released; /* where it gives locks back, by object */
+};
+
 struct edges_work {
 	const struct sym_trace *t;
 	const struct sched_order *order;
@@ -26,6 +41,7 @@ struct edges_work {
 	size_t **place;          /* [thread][index] -> place in the order, SIZE_MAX: not in it */
 	struct access *vars;
 	struct lock *locks;      /* by object */
+	struct edges_thread *threads;
 	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
 	struct edges *out;
 };
