@@ -5,11 +5,11 @@
 
 /* Effort behind the following, unless a time was given: what is not found by then takes a patience
  * that must be asked for. Who had a long run followed has some more: so many times as much as executing
- * it takes. And seconds of computing, should that take much longer than it ought to. */
+ * it takes. And seconds of computing for each unit of it, should that take much longer than it ought to. */
 #define EFFORT 60
 #define EFFORT_AGAIN 8
 #define MOST_EFFORT 240
-#define COMPUTING 300
+#define COMPUTING 2.5
 /* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
 #define INSNS 60e6
 
@@ -55,7 +55,7 @@ void explain_allow_effort(struct explanation *e, const struct explain_options *o
 	if (e->effort > MOST_EFFORT)
 		e->effort = o->effort > MOST_EFFORT ? o->effort : MOST_EFFORT;
 	e->effort_end = explain_effort(e) + e->effort;
-	e->computed_end = computed() + COMPUTING;
+	e->computed_end = computed() + COMPUTING * e->effort;
 }
 
 bool explain_computed_long(const struct explanation *e)
@@ -89,8 +89,9 @@ void explain_note_effort(struct explanation *e)
 	if (!tried_hard(e))
 		return;
 	char *why = explain_computed_long(e) ?
-		xasprintf("stopped after %d seconds of computing, which depends on the machine: what is "
-			  "shown is what was known by then; --timeout=SECONDS gives it more", COMPUTING) :
+		xasprintf("stopped after %.0f seconds of computing, which depends on the machine: what is "
+			  "shown is what was known by then; --timeout=SECONDS gives it more",
+			  COMPUTING * e->effort) :
 		xasprintf("stopped after an effort of about %.0f seconds of computing, counted in steps: "
 			  "what is shown is what was known by then; --timeout=SECONDS gives it more", e->effort);
 
