@@ -203,17 +203,33 @@ static void hand_back(const struct tr_siginfo *si)
 	raw(SYS_rt_tgsigqueueinfo, raw(SYS_getpid), raw(SYS_gettid), si->signo, si);
 }
 
+static uint64_t queued_to_threads; /* signals */
+
+void sig_queued_to_thread(int signo)
+{
+	if (signo > 0 && signo <= 64)
+		__atomic_or_fetch(&queued_to_threads, SIG_BIT(signo), __ATOMIC_RELAXED);
+}
+
+/* Of what sigqueue() and timers send only the call or the timer says whether it is for a thread. */
+static bool is_for_process(const struct tr_siginfo *si)
+{
+	bool queued = si->code == SI_QUEUE || si->code == SI_TIMER;
+
+	return si->code == SI_USER || si->code == SI_KERNEL ||
+	       (queued && !(__atomic_load_n(&queued_to_threads, __ATOMIC_RELAXED) & SIG_BIT(si->signo)));
+}
+
 /*
  * A signal the application has blocked since it was noted: back to the kernel,
- * which keeps it pending, now that the mask says so. What was certainly sent to the process is
+ * which keeps it pending, now that the mask says so. What was sent to the process is
  * the process's again: this thread may have blocked it because it ends, and would take it along. (A thread's number
  * names its process here, and is the only one for which the kernel believes such a code.)
  */
 static void hand_back_blocked(const struct tr_siginfo *si)
 {
-	bool to_process = si->code == SI_USER || si->code == SI_KERNEL;
 
-	if (!to_process || raw_failed(raw(SYS_rt_sigqueueinfo, raw(SYS_gettid), si->signo, si)))
+	if (!is_for_process(si) || raw_failed(raw(SYS_rt_sigqueueinfo, raw(SYS_gettid), si->signo, si)))
 		hand_back(si);
 }
 

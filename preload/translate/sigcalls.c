@@ -198,6 +198,15 @@ static void masked_wait(struct call *k, unsigned arg, bool packed)
 		call_outputs(k);
 }
 
+/* A timer whose signal is for one thread. */
+static void note_timer(const struct call *k)
+{
+	struct sigevent e;
+
+	if (k->args[1] && tr_copy(&e, (const void *)k->args[1], sizeof e) && e.sigev_notify == SIGEV_THREAD_ID)
+		sig_queued_to_thread(e.sigev_signo);
+}
+
 bool call_signals(struct call *k)
 {
 	switch (k->nr) {
@@ -212,6 +221,8 @@ bool call_signals(struct call *k)
 	case SYS_pselect6: masked_wait(k, 5, true); return true;
 	case SYS_epoll_pwait: case SYS_epoll_pwait2: masked_wait(k, 4, false); return true;
 	case SYS_io_pgetevents: masked_wait(k, 5, true); return true;
+	case SYS_rt_tgsigqueueinfo: sig_queued_to_thread((int)k->args[2]); return false;
+	case SYS_timer_create: note_timer(k); return false;
 	}
 	return false;
 }

@@ -42,6 +42,7 @@ _Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
 void sig_set_kernel_mask(uint64_t app_mask);
 void sig_install(struct tr_ctx *c, int sig); /* what the kernel must know about act[sig] */
 void sig_restore_native(struct tr_ctx *c);   /* the program's own handlers, for good */
+void sig_queued_to_thread(int signo); /* from now on it may be for one thread, and not for any */
 uint64_t sig_held(const struct tr_ctx *c); /* sent, blocked, and faults: not with the kernel */
 bool sig_take_held(struct tr_ctx *c, uint64_t set, struct tr_siginfo *si);
 void sig_release(struct tr_ctx *c);          /* those that are not blocked any more */
