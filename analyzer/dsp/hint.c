@@ -391,21 +391,31 @@ static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	return true;
 }
 
-/* A barrier of the C++ library's is an object whose members are changed: its name when this event is of that. */
+/* Is the event the C++ library's, about a barrier of its own? */
+static bool is_in_barrier(const struct sym_trace *t, const struct sym_event *e)
+{
+	char *via = dsp_via(t, e);
+	bool is = via && (!strcmp(via, "barrier::arrive_and_wait") || !strcmp(via, "barrier::wait"));
+
+	free(via);
+	return is;
+}
+
+/*
+ * Such a barrier is an object whose members are changed, and so is memory that it alone knows of:
+ * the barrier's name, malloc'd, when this event is of a member.
+ */
 static char *library_barrier(const struct sym_trace *t, const struct sym_event *e)
 {
-	char *via = dsp_via(t, e), *name = NULL;
+	const char *all, *member;
 
-	if (via && (!strcmp(via, "barrier::arrive_and_wait") || !strcmp(via, "barrier::wait"))) {
-		const char *all = dsp_subject(t, e), *member = strstr(all, "._M_");
-
-		if (!member)
-			member = strstr(all, ".{"); /* several of them in one word */
-		if (member)
-			name = xasprintf("%.*s", (int)(member - all), all);
-	}
-	free(via);
-	return name;
+	if (!is_in_barrier(t, e))
+		return NULL;
+	all = dsp_subject(t, e);
+	member = strstr(all, "._M_");
+	if (!member)
+		member = strstr(all, ".{"); /* several of them in one word */
+	return member ? xasprintf("%.*s", (int)(member - all), all) : NULL;
 }
 
 /* The name of the barrier that the thread left last before its event, malloc'd, and where; NULL: none. */
@@ -422,14 +432,6 @@ static char *barrier_before(const struct sym_trace *t, struct sched_ref r, uint3
 	return NULL;
 }
 
-static bool is_in_barrier(const struct sym_trace *t, struct sched_ref r)
-{
-	char *name = library_barrier(t, dsp_event_at(t, r));
-
-	free(name);
-	return name;
-}
-
 /*
  * Both come behind the same barrier; and since one order failed and the other did not, behind the
  * same round of it: from one round to the next there is only one order.
@@ -443,7 +445,7 @@ static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, st
 
 	free(late);
 	if (!same || !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)) ||
-	    is_in_barrier(t, p->before) || is_in_barrier(t, p->after)) {
+	    is_in_barrier(t, dsp_event_at(t, p->before)) || is_in_barrier(t, dsp_event_at(t, p->after))) {
 		free(barrier);
 		return false;
 	}
@@ -470,7 +472,7 @@ static bool spans_barrier(const struct sym_trace *t, const struct dsp_region *r,
 {
 	struct dsp_pair p = { r->intruder, r->end, true };
 
-	return is_in_barrier(t, (struct sched_ref){ r->thread, r->first }) && barrier_hint(t, &p, h);
+	return is_in_barrier(t, &t->threads[r->thread].events[r->first]) && barrier_hint(t, &p, h);
 }
 
 /* Pairs named in one sentence; loops repeat the same lines. */
