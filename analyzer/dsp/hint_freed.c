@@ -14,11 +14,21 @@ static bool touches(const struct sym_trace *t, const struct dsp_freed *f, struct
 	       t->vars[e->target].address - f->base < f->size;
 }
 
+/* What the freeing thread does from there on is about whatever the block is used for next. */
+static bool is_next_use(const struct dsp_freed *f, struct sched_ref r)
+{
+	return r.thread == f->freed_by && r.index >= f->freed_event;
+}
+
 static bool is_told(const struct sym_trace *t, const struct dsp *d, const struct dsp_freed *f)
 {
-	for (size_t i = 0; i < d->npairs; i++)
-		if (touches(t, f, d->pairs[i].before) || touches(t, f, d->pairs[i].after))
+	for (size_t i = 0; i < d->npairs; i++) {
+		const struct dsp_pair *p = &d->pairs[i];
+
+		if ((touches(t, f, p->before) || touches(t, f, p->after)) &&
+		    !is_next_use(f, p->before) && !is_next_use(f, p->after))
 			return true;
+	}
 	return false;
 }
 
