@@ -25,7 +25,7 @@
  * records; the first 8 bytes (type, flags, size) are stored last, in one
  * store, so a zero head means "the end". Records never cross a chunk.
  *
- * Path streams: no record has a zero first byte, see "Path bytes" below.
+ * Path streams: no record has a zero first byte, see trace_path_format.h.
  *
  * All numbers are little-endian. csched-trace(5) is the reference for people;
  * this header is the reference for programs. Readers must check everything:
@@ -34,12 +34,18 @@
 #ifndef CSCHED_COMMON_TRACE_FORMAT_H
 #define CSCHED_COMMON_TRACE_FORMAT_H
 
+#include "common/trace_sum.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #define TRC_VERSION 7
 #define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others */
-#define TRC_VERSION_OLDEST 1 /* still read: lacks TRC_AGAIN; 2 has a time in every one; 3 has no cases; 4 no TRC_AGAINS; 5 no guests; 6 no TRC_TICKET_NEXT */
+/*
+ * Still read: 1 lacks TRC_AGAIN, 2 has a time in every one, 3 has no cases, 4 no TRC_AGAINS, 5 no
+ * guests, 6 no TRC_TICKET_NEXT.
+ */
+#define TRC_VERSION_OLDEST 1
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
 #define TRC_CHUNK_OPEN UINT32_MAX
 
@@ -80,74 +86,6 @@ struct trc_chunk {
 	uint64_t reserved2;
 };
 _Static_assert(sizeof(struct trc_chunk) == 64, "chunk header is 64 bytes");
-
-/*
- * Four independent lanes, each folding 16 bytes with one wide multiplication: 18 GB/s
- * with general registers only, so sealing 256 KiB costs 14 us. Detects damage, not malice.
- * n is rounded up by treating missing bytes as zero.
- */
-static inline uint64_t trc_fold(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 p = (unsigned __int128)a * b;
-
-	return (uint64_t)p ^ (uint64_t)(p >> 64);
-}
-
-/* A sum in the making, for what comes in pieces: n bytes in all; every piece but the last is a multiple of 64. */
-struct trc_sum {
-	uint64_t a, b, c, d;
-};
-#define TRC_SUM_K 0x9e3779b97f4a7c15ull
-
-static inline struct trc_sum trc_sum_begin(uint64_t n)
-{
-	return (struct trc_sum){ n, n ^ TRC_SUM_K, ~n, TRC_SUM_K };
-}
-
-static inline void trc_sum_add(struct trc_sum *sum, const void *data, size_t n)
-{
-	const unsigned char *p = (const unsigned char *)data;
-	const uint64_t k = TRC_SUM_K;
-	uint64_t a = sum->a, b = sum->b, c = sum->c, d = sum->d;
-	uint64_t w[8];
-
-	while (n) {
-		size_t m = n < 64 ? n : 64;
-
-		if (m == 64) {
-			__builtin_memcpy(w, p, 64);
-		} else {
-			for (int i = 0; i < 8; i++)
-				w[i] = 0;
-			for (size_t i = 0; i < m; i++)
-				w[i / 8] |= (uint64_t)p[i] << (i % 8 * 8);
-		}
-		/* Not a loop: compilers keep an array in memory, at a third of the speed. */
-		a = trc_fold(a ^ w[0], k ^ w[1]);
-		b = trc_fold(b ^ w[2], k ^ w[3]);
-		c = trc_fold(c ^ w[4], k ^ w[5]);
-		d = trc_fold(d ^ w[6], k ^ w[7]);
-		p += m;
-		n -= m;
-	}
-	*sum = (struct trc_sum){ a, b, c, d };
-}
-
-static inline uint64_t trc_sum_end(const struct trc_sum *s)
-{
-	uint64_t sum = (s->a ^ s->b) * TRC_SUM_K + (s->a >> 32);
-
-	sum = (sum ^ s->c) * TRC_SUM_K + (sum >> 32);
-	return (sum ^ s->d) * TRC_SUM_K + (sum >> 32);
-}
-
-static inline uint64_t trc_checksum(const void *data, size_t n)
-{
-	struct trc_sum sum = trc_sum_begin(n);
-
-	trc_sum_add(&sum, data, n);
-	return trc_sum_end(&sum);
-}
 
 /* ---- records ---- */
 
@@ -527,115 +465,6 @@ struct trc_stop {
 	uint64_t pc; /* what it would have executed next */
 };
 
-/* ---- the fragment table and path bytes ----
- *
- * A fragment is a straight run of application instructions (direct jumps and
- * calls followed) with up to TRC_MAX_SIDES conditional branches, each a side
- * exit when taken. Executing one leaves, in tN.path, in this order:
- *
- *   its items, in order: each locked instruction, each plain access of libc's
- *       synchronisation, and in hunted runs each at a site that threads share
- *       (TRC_ITEM_ORDER), leaves 4 bytes
- *       (ticket << 1 | 1), or the byte TRC_TICKET_NEXT: one more than the ticket before it
- *       in this stream (0 at its beginning). The ticket counts operations on that address's
- *       shard, see trc_shard(); each logged load (TRC_ITEM_VALUE) leaves one
- *       byte 1 + length and the value's bytes; its ticket comes first. An item never stands behind a
- *       conditional branch of its fragment: the fragment ends before it.
- *   then one of:
- *     1 byte k+1       side exit k was taken: go on at side[k].target. All branches
- *                      before it were passed: not taken, or, when the fragment goes
- *                      round a small loop (bit in passed_taken), taken
- *     1 byte k+1, then 2 or 3 bytes   side exit k is an indirect branch (bit in guessed)
- *                      that the fragment follows to side[k].target; it went to
- *                      the fragment with this id instead
- *                      Side exits before it may be ways of the same branch (bit in
- *                      cases): taken, it went to side[k].target; passed, it did not
- *     1 byte nsides+1  fell through to `next` (left out when nsides is 0)
- *     2 or 3 bytes     an indirect branch went to the fragment with this id
- *                      (kind TRC_FRAG_INDIRECT), see trc_target(); id 0: to an
- *                      address that is not code, where it faults
- *   For the kinds SYSCALL, NONDET and EVENT the fall-through byte is written
- *   before the instruction takes effect, and `next` is the address behind it.
- *
- * So no path record begins with a zero byte, and an open chunk ends at its
- * first zero. A direct successor is the fragment of that address that is alive
- * in the thread's generation.
- */
-#define TRC_MAX_SIDES 32
-#define TRC_TICKET_NEXT 2 /* format 7 */
-
-/* Ids of 14 bits take two bytes, others (up to 22 bits) three. */
-#define TRC_TARGET_LONG 0x40
-
-static inline uint32_t trc_target(uint32_t id)
-{
-	return 0x80 | (id >> 14 ? TRC_TARGET_LONG : 0) | (id & 0x3f) | id >> 6 << 8;
-}
-
-/* Bytes of it that are written. */
-static inline unsigned trc_target_len(uint32_t target)
-{
-	return target & TRC_TARGET_LONG ? 3 : 2;
-}
-
-static inline uint32_t trc_target_id(uint32_t target)
-{
-	return (target & 0x3f) | target >> 8 << 6;
-}
-
-enum trc_frag_kind {
-	TRC_FRAG_DIRECT,   /* falls through to next */
-	TRC_FRAG_INDIRECT, /* ends in ret, call *x, jmp *x */
-	TRC_FRAG_SYSCALL,  /* ends in a syscall instruction */
-	TRC_FRAG_NONDET,   /* ends in rdtsc, cpuid, ... */
-	TRC_FRAG_EVENT,    /* ends in the record primitive (see identity key event_pc) */
-	TRC_FRAG_TRAP,     /* ends in an instruction that faults: ud2, hlt, int3 */
-	TRC_FRAG_NATIVE,   /* continues untranslated */
-};
-
-enum trc_item_kind { TRC_ITEM_ORDER = 1, TRC_ITEM_VALUE };
-
-struct trc_side {
-	uint64_t pc;     /* of the conditional branch */
-	uint64_t target; /* where the side exit leads; guessed: where it leads when passed */
-};
-
-struct trc_item {
-	uint64_t pc;
-	uint32_t kind;   /* enum trc_item_kind */
-	uint32_t size;   /* VALUE: bytes of the load */
-};
-
-struct trc_fragment {
-	struct trc_rec rec; /* flags: enum trc_frag_kind */
-	uint32_t id;        /* from 1 */
-	uint32_t ninsns;
-	uint64_t generation; /* alive from */
-	uint64_t pc, next;   /* next: fall-through; 0 when there is none */
-	uint64_t last_pc;    /* of the final instruction */
-	uint16_t nsides, nitems;
-	uint32_t passed_taken; /* bit k: side exit k is the branch not taken, see above */
-	uint32_t guessed;      /* bit k: side exit k is an indirect branch that is followed */
-	uint32_t cases;        /* bit k: side exit k is one way of an indirect branch */
-	/* nsides times struct trc_side, then nitems times struct trc_item */
-};
-
-struct trc_dropped {
-	struct trc_rec rec;
-	uint64_t generation; /* from this generation on */
-	uint64_t start, end; /* fragments that overlap this range */
-};
-
-/*
- * Locked instructions are ordered per shard, not globally: two threads that
- * never touch the same line never meet at a counter either.
- */
-#define TRC_SHARDS 4096
-static inline uint32_t trc_shard(uint64_t address)
-{
-	return (uint32_t)(address >> 6) & (TRC_SHARDS - 1);
-}
-
 /* ---- memory ---- */
 
 enum trc_region_flag {
@@ -665,5 +494,7 @@ struct trc_pages {
 	uint32_t length, pad;
 	uint8_t bytes[];
 };
+
+#include "common/trace_path_format.h"
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/follow.h"
+#include "analyzer/cmd/native_answer.h"
 #include "analyzer/cmd/native_gdb.h"
 #include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
@@ -10,7 +11,6 @@
 #include "analyzer/hunt/schedule.h"
 #include "analyzer/image/image.h"
 #include "analyzer/launch.h"
-#include "common/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,233 +108,13 @@ static void free_files(struct files *f)
 	vec_free(&f->v);
 }
 
-/* ---- the answer ---- */
-
-/* Everything that is known about one request. */
-struct answer {
-	const struct native_request *q;
-	struct schedule schedule;
-	bool rebuilt;      /* the program is not the recorded build */
-	uint32_t lost;     /* edges with no place in that build */
-	uint32_t way, ways; /* of enforcing an alternate, from 1 */
-	bool trial;        /* to choose a way: the first failure ends it ... */
-	uint32_t most_diverged; /* ... and so many runs that go another way */
-	double seconds;    /* for its runs; 0: as many as were asked for */
-	struct native_result r;
-};
-
-static void answer_free(struct answer *a)
-{
-	schedule_free(&a->schedule);
-	native_result_free(&a->r);
-	*a = (struct answer){ 0 };
-}
-
-static bool impossible(const struct answer *a)
-{
-	return a->r.runs && a->r.diverged == a->r.runs;
-}
-
-static void print_lost(const struct answer *a)
-{
-	printf("the program was built anew: %zu of %zu orderings were found again by their source lines\n",
-	       a->schedule.edges.n - a->lost, a->schedule.edges.n);
-	for (size_t i = 0; i < a->schedule.edges.n; i++) {
-		const struct schedule_edge *e = &a->schedule.edges.v[i];
-
-		for (int side = 0; side < 2; side++) {
-			const struct schedule_end *end = side ? &e->target : &e->source;
-			if (!end->lost)
-				continue;
-			char *text = schedule_end_text(end);
-			printf("  gone: %s%s%s\n", text, end->place.text ? "  " : "",
-			       end->place.text ? end->place.text : "");
-			free(text);
-		}
-	}
-}
-
-static void print_edges(const struct answer *a)
-{
-	for (uint32_t i = 0; i < a->r.nedges; i++) {
-		const struct native_edge *n = &a->r.edges[i];
-		const struct schedule_edge *e = schedule_edge(&a->schedule, n->id);
-
-		/* What is waited for in vain behind the first time follows from that. */
-		if (!e || !n->first)
-			continue;
-		char *target = schedule_end_text(&e->target), *source = schedule_end_text(&e->source);
-		printf("  in %u of %u runs %s waited in vain for %s\n", n->first, a->r.runs, target, source);
-		free(target);
-		free(source);
-	}
-}
-
-/* For a rebuilt program the question is whether the fix holds. */
-static void print_verdict(const struct answer *a)
-{
-	const struct native_result *r = &a->r;
-
-	if (!a->rebuilt || a->q->alternate)
-		return;
-	if (r->failures)
-		printf("it still fails in this order: %u of %u runs\n", r->failures, r->runs);
-	else if (impossible(a))
-		puts("the failing order is no longer possible, and it did not fail");
-	else if (a->lost)
-		puts("what is left of the failing order is possible; it did not fail");
-	else
-		puts("the failing order is still possible; it did not fail");
-}
-
-/* The one kind of failure that no order of whole steps gives. */
-static void print_meetings(const struct answer *a)
-{
-	for (size_t i = 0; i < a->schedule.edges.n; i++) {
-		const struct schedule_edge *e = &a->schedule.edges.v[i];
-
-		if (!e->meet)
-			continue;
-		char *one = schedule_end_text(&e->source), *other = schedule_end_text(&e->target);
-		printf("  no order gives this failure: it needs stores that other processors see late. %s and %s "
-		       "were let go at the same instant; whether the stores are late is up to the processor\n",
-		       one, other);
-		free(one);
-		free(other);
-	}
-}
-
-static void print_way(const struct answer *a)
-{
-	if (a->schedule.retreats && !a->schedule.edges.n)
-		printf("  (way %u of %u: nothing is kept of the failing order, from the start one thread at a time%s)\n",
-		       a->way, a->ways, a->schedule.yields ? "; who makes or wakes another one lets it go first" : "");
-	else if (a->schedule.retreats)
-		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
-		       "time)\n", a->way, a->ways);
-	else if (a->way > 1 && !a->q->alternate)
-		printf("  (way %u of %u: without what led to where the explanation begins: with that it went another "
-		       "way)\n", a->way, a->ways);
-	else if (a->way > 1)
-		printf("  (way %u of %u for the run to go on behind that order: in the first it failed)\n",
-		       a->way, a->ways);
-}
-
-/* The same bug may strike again later, or before its time has come: that says nothing about the order. */
-static void print_behind(const struct answer *a)
-{
-	const struct native_result *r = &a->r;
-
-	if (!a->q->alternate || !r->failures)
-		return;
-	if (r->behind)
-		printf("  %u of %u failures came behind that order, which had been kept: at another moment of the run\n",
-		       r->behind, r->failures);
-	if (r->behind < r->failures)
-		printf("  %u of %u failures came before all of that order had happened\n", r->failures - r->behind,
-		       r->failures);
-}
-
-static void print_text(const struct answer *a)
-{
-	const struct native_result *r = &a->r;
-
-	if (a->rebuilt)
-		print_lost(a);
-	printf("%s order, enforced %u times: failed %u of %u, %u as recorded",
-	       a->q->alternate ? "alternate" : "failing", r->runs, r->failures, r->runs, r->same);
-	if (r->diverged)
-		printf(", %u went another way", r->diverged);
-	if (r->timeouts)
-		printf(", %u ended by the time limit", r->timeouts);
-	if (r->unrecorded)
-		printf(", %u left no trace", r->unrecorded);
-	printf(" (%.1f s)\n", r->seconds);
-	print_way(a);
-	print_behind(a);
-	print_meetings(a);
-	print_edges(a);
-	if (r->other) {
-		char *safe = term_text_of(r->other, strlen(r->other));
-
-		printf("another failure was seen: %s\n", safe);
-		free(safe);
-	}
-	print_verdict(a);
-}
-
-static void json_edges(struct json *j, const struct answer *a)
-{
-	json_array(j, "not_kept");
-	for (uint32_t i = 0; i < a->r.nedges; i++) {
-		const struct native_edge *n = &a->r.edges[i];
-		const struct schedule_edge *e = schedule_edge(&a->schedule, n->id);
-		char *source = e ? schedule_end_text(&e->source) : NULL;
-		char *target = e ? schedule_end_text(&e->target) : NULL;
-
-		json_object(j, NULL);
-		json_str(j, "source", source);
-		json_str(j, "target", target);
-		json_uint(j, "waited_in_vain", n->vain);
-		json_uint(j, "went_another_way_here", n->first);
-		json_uint(j, "source_missing", n->no_source);
-		json_uint(j, "target_missing", n->no_target);
-		json_end(j);
-		free(source);
-		free(target);
-	}
-	json_end(j);
-}
-
-static void print_json(const struct answer *a)
-{
-	const struct native_result *r = &a->r;
-	struct json j = { 0 };
-
-	json_object(&j, NULL);
-	json_int(&j, "schema", CMD_JSON_SCHEMA);
-	json_str(&j, "order", a->q->alternate ? "alternate" : "failing");
-	json_uint(&j, "runs", r->runs);
-	json_uint(&j, "failures", r->failures);
-	json_uint(&j, "same_failure", r->same);
-	json_uint(&j, "failures_behind", r->behind);
-	json_uint(&j, "diverged", r->diverged);
-	json_uint(&j, "timeouts", r->timeouts);
-	json_uint(&j, "unrecorded", r->unrecorded);
-	json_num(&j, "seconds", r->seconds);
-	json_str(&j, "other_failure", r->other);
-	json_uint(&j, "edges", a->schedule.edges.n);
-	json_uint(&j, "way", a->way);
-	json_uint(&j, "ways", a->ways);
-	json_bool(&j, "retreats", a->schedule.retreats);
-	json_bool(&j, "rebuilt", a->rebuilt);
-	json_uint(&j, "edges_lost", a->lost);
-	json_bool(&j, "order_possible", !impossible(a));
-	json_edges(&j, a);
-	json_end(&j);
-	json_print(&j, stdout);
-}
-
-/*
- * The promise: the failing order fails every time, the alternate never. A
- * rebuilt program is asked whether it still fails.
- */
-static int status_of(const struct answer *a)
-{
-	const struct native_result *r = &a->r;
-
-	if (a->q->alternate || a->rebuilt)
-		return r->failures || r->unrecorded ? ERR_NOANSWER : 0;
-	return r->same == r->runs ? 0 : ERR_NOANSWER;
-}
-
 static bool show(void *arg, uint32_t done, uint32_t runs)
 {
 	progress_at(arg, done, runs);
 	return false;
 }
 
-static err_t enforce(struct answer *a, const char *shim, const char *schedule, const struct trc *t,
+static err_t enforce(struct native_answer *a, const char *shim, const char *schedule, const struct trc *t,
 		     uint32_t runs)
 {
 	const struct native_request *q = a->q;
@@ -353,7 +133,7 @@ static err_t enforce(struct answer *a, const char *shim, const char *schedule, c
 
 /* ---- another build ---- */
 
-static err_t remap(struct answer *a, const char *program)
+static err_t remap(struct native_answer *a, const char *program)
 {
 	TRY(schedule_remap(&a->schedule, program));
 	for (size_t i = 0; i < a->schedule.edges.n; i++)
@@ -366,7 +146,7 @@ static err_t remap(struct answer *a, const char *program)
 }
 
 /* The schedule as this program needs it: for another name, for another build. *schedule: a new file, or NULL. */
-static err_t adapt(struct answer *a, const struct trc *t, const char *program, char **schedule)
+static err_t adapt(struct native_answer *a, const struct trc *t, const char *program, char **schedule)
 {
 	const char *recorded = trc_identity(t, "program");
 	bool renamed = recorded && schedule_rename(&a->schedule, recorded, program);
@@ -448,7 +228,7 @@ static char *find_recorded(char *const *argv, const struct trc *t)
 }
 
 /* Enforces one schedule file; *a has the result. runs 0: under gdb. */
-static err_t with_schedule(struct answer *a, const struct trc *t, const char *file, uint32_t runs,
+static err_t with_schedule(struct native_answer *a, const struct trc *t, const char *file, uint32_t runs,
 			   int *status)
 {
 	char *program = find_recorded(a->q->argv, t), *mapped = NULL, *shim = NULL;
@@ -463,7 +243,7 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 	if (!e && !runs)
 		e = native_gdb(a->q->argv, shim, use, t);
 	else if (!e && !(e = enforce(a, shim, use, t, runs)))
-		*status = status_of(a);
+		*status = native_answer_status(a);
 	if (mapped)
 		unlink(mapped);
 	free(mapped);
@@ -486,12 +266,13 @@ static err_t with_schedule(struct answer *a, const struct trc *t, const char *fi
 /* 0: it does not do what it is for; 1: it does, but went another way; 2: neither. */
 static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
 {
-	struct answer a = { .q = q, .trial = q->alternate, .most_diverged = DIVERGED_TRIALS, .seconds = TRIAL_SECONDS };
+	struct native_answer a = { .q = q, .trial = q->alternate, .most_diverged = DIVERGED_TRIALS,
+				   .seconds = TRIAL_SECONDS };
 	int status = 0;
 	err_t e = with_schedule(&a, t, file, q->alternate ? TRIALS : FAILING_TRIALS, &status);
 
 	*good = e || status ? 0 : a.r.diverged || a.r.timeouts ? 1 : 2;
-	answer_free(&a);
+	native_answer_free(&a);
 	return e;
 }
 
@@ -536,7 +317,7 @@ static err_t choose_way(const struct native_request *q, const struct trc *t, con
  * What fails seldom may not fail in a few trials: then the next way is taken that does well. When there is none
  * any more, the one that went well for longest is what can be had.
  */
-static err_t run_ways(struct answer *a, const struct trc *t, const struct files *f, int *status)
+static err_t run_ways(struct native_answer *a, const struct trc *t, const struct files *f, int *status)
 {
 	const struct native_request *q = a->q;
 	uint32_t runs = q->gdb ? 0 : q->runs ? (uint32_t)q->runs : 1, longest = 0;
@@ -547,7 +328,7 @@ static err_t run_ways(struct answer *a, const struct trc *t, const struct files 
 	for (size_t way = 0;; way++) {
 		TRY(choose_way(q, t, f, until, &way, &found));
 		way = found ? way : best;
-		*a = (struct answer){ .q = q, .ways = (uint32_t)f->v.n, .way = (uint32_t)way + 1,
+		*a = (struct native_answer){ .q = q, .ways = (uint32_t)f->v.n, .way = (uint32_t)way + 1,
 				      .trial = q->alternate && found && f->v.n > 1 && child_now() < until };
 		TRY(with_schedule(a, t, f->v.v[way], runs, status));
 		if (!a->trial || !a->r.failures || interrupt_pending())
@@ -556,22 +337,20 @@ static err_t run_ways(struct answer *a, const struct trc *t, const struct files 
 			longest = a->r.runs;
 			best = way;
 		}
-		answer_free(a);
+		native_answer_free(a);
 	}
 }
 
 static err_t run_it(const struct native_request *q, const struct trc *t, const struct files *f,
 		    int *status)
 {
-	struct answer a = { .q = q };
+	struct native_answer a = { .q = q };
 	err_t e = run_ways(&a, t, f, status);
 
 	/* Interrupted: what is known is said all the same. */
-	if (!e && a.r.runs && q->json)
-		print_json(&a);
-	else if (!e && a.r.runs)
-		print_text(&a);
-	answer_free(&a);
+	if (!e && a.r.runs)
+		native_answer_print(&a);
+	native_answer_free(&a);
 	return e;
 }
 

@@ -11,7 +11,7 @@ import re
 import struct
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-HEADER = open(os.path.join(ROOT, "common", "trace_format.h")).read()
+HEADER = "".join(open(os.path.join(ROOT, "common", name)).read() for name in ("trace_format.h", "trace_path_format.h"))
 MASK = (1 << 64) - 1
 
 
