@@ -97,10 +97,11 @@ err_t explain_validate_failing(struct explanation *e);
 err_t explain_validate_alternates(struct explanation *e);
 
 /*
- * serial.c: no alternate stands its execution. Looks for the last moment of the failing order from
- * which, each thread going as far as it can, it does not fail; that becomes the first alternate.
+ * serial.c: no alternate stands its execution. Looks for the last moment of the failing order, before
+ * this event of it (SIZE_MAX: any), from which, each thread going as far as it can, it does not fail;
+ * that becomes the first alternate.
  */
-err_t explain_serial(struct explanation *e);
+err_t explain_serial(struct explanation *e, size_t before);
 /*
  * serial.c: threads none of which made the other have no order that could be asked of them, and the
  * alternate leaves the recorded path anyway. Where executing shows that something was cut in two,
@@ -147,6 +148,8 @@ bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
 
 /* history.c: the same answer in a larger window, where this one cuts off what led to it. */
 err_t explain_look_further_back(struct explanation *e, struct explain_options *o);
+/* history.c: nothing in this window helps, the damage having been done before it: an alternate from there. */
+err_t explain_look_before(struct explanation *e, struct explain_options *o);
 
 /*
  * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for

@@ -88,7 +88,7 @@ static err_t solve_onward(struct explanation *e, const struct explain_options *o
 	/* The write that was missing may be the first of several. */
 	bool half = e->answer->ncause && blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
 		    !e->alternate_proof.by[REPORT_MACHINE].agreed;
-	return half ? explain_serial(e) : NULL;
+	return half ? explain_serial(e, SIZE_MAX) : NULL;
 }
 
 void explain_assume_computed(struct explanation *e)

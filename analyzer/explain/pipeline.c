@@ -460,7 +460,8 @@ static err_t validate_failing(struct explanation *e, const struct explain_option
 	return NULL;
 }
 
-static err_t validate(struct explanation *e, const struct explain_options *o)
+/* chosen: the window is not to grow. */
+static err_t validate(struct explanation *e, struct explain_options *o, bool chosen)
 {
 	TRY(validate_failing(e, o));
 	TRY(explain_validate_alternates(e));
@@ -468,14 +469,19 @@ static err_t validate(struct explanation *e, const struct explain_options *o)
 	const struct sched_answer *tried = NULL, *a = e->answer;
 	if (a->found && !a->deterministic &&
 	    (!explain_has_cause(e) || (rank(e) < RANK_CLEAN && a->stats.effort > HARD))) {
-		TRY(explain_serial(e));
+		TRY(explain_serial(e, SIZE_MAX));
 		tried = a;
+		if (!chosen && rank(e) == RANK_UNCONFIRMED)
+			TRY(explain_look_before(e, o));
 	}
 	TRY(turn_others(e, o));
 	if (!explain_out_of_time(e))
 		TRY(explain_solve_later(e, o));
-	if (e->answer->found && rank(e) < RANK_CLEAN && e->answer != tried)
-		TRY(explain_serial(e));
+	if (e->answer->found && rank(e) < RANK_CLEAN && e->answer != tried) {
+		TRY(explain_serial(e, SIZE_MAX));
+		if (!chosen && rank(e) == RANK_UNCONFIRMED)
+			TRY(explain_look_before(e, o));
+	}
 	return explain_prefer_cut(e);
 }
 
@@ -489,7 +495,7 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	bool history = !chosen && answered(e);
 	double since = explain_clock();
 	if (!needs_buffers(e))
-		TRY(validate(e, &o));
+		TRY(validate(e, &o, chosen));
 	phase_done(e, "validation", since);
 	if (history)
 		TRY(explain_look_further_back(e, &o));

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-#define MOST_TRIES 32
+/* Twice, because there are two ways to go on, to and fro between a thousand switches. */
+#define MOST_TRIES 48
 
 /*
  * How much of an order can be told: what it turns round of the root cause or where the same was
@@ -44,6 +45,7 @@ struct serial {
 	size_t *first;    /* ... at_point[first[p] .. first[p + 1]) */
 	size_t *switches; /* places in the failing order where another thread goes on; 0 first */
 	size_t nswitches;
+	size_t bad;       /* from this switch on none helps */
 	bool known;       /* there is a root cause that orders are compared with */
 	unsigned tries;
 	struct executed best;
@@ -286,10 +288,11 @@ static enum grade grade_of(const struct mach_outcome *out, enum telling told)
 	return clean[told];
 }
 
-/* Without a root cause to compare with: what happened from the switch on, until the next one. */
+/* Without a root cause to compare with: what happened from the switch on, until it is too late. */
 static enum telling find_own_pair(const struct serial *s, size_t which, struct executed *new)
 {
-	size_t to = which + 1 < s->nswitches ? s->switches[which + 1] : s->failing->n;
+	size_t too_late = which < s->bad ? s->bad : which + 1;
+	size_t to = too_late < s->nswitches ? s->switches[too_late] : s->failing->n;
 
 	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
 	new->end = new->order.n;
@@ -362,25 +365,25 @@ static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
 /* Backwards in growing steps until it holds, then forwards again to the last such place. */
 static err_t search(struct serial *s)
 {
-	size_t bad = s->nswitches, good = 0, step = 1;
+	size_t good = 0, step = 1;
 	bool yes = false;
 
-	while (!yes && bad > 0 && !enough(s)) {
-		good = bad > step ? bad - step : 0;
+	while (!yes && s->bad > 0 && !enough(s)) {
+		good = s->bad > step ? s->bad - step : 0;
 		TRY(holds_somehow(s, good, &yes));
 		if (!yes)
-			bad = good;
+			s->bad = good;
 		step *= 2;
 	}
-	while (yes && bad - good > 1 && !enough(s)) {
-		size_t middle = good + (bad - good) / 2;
+	while (yes && s->bad - good > 1 && !enough(s)) {
+		size_t middle = good + (s->bad - good) / 2;
 		bool here;
 
 		TRY(holds_somehow(s, middle, &here));
 		if (here)
 			good = middle;
 		else
-			bad = middle;
+			s->bad = middle;
 	}
 	/* That it helps there may be by chance: what happened a little before may tell more. */
 	while (yes && good > 0 && s->best.grade < CLEAN && !enough(s)) {
@@ -449,7 +452,8 @@ static enum grade grade_at_hand(const struct explanation *e)
 	return !proof->agreed ? FAILS : proof->fails_later ? FAILS_LATER : CLEAN;
 }
 
-static err_t serial_new(struct explanation *e, bool known, struct serial *s)
+/* Of moments from event `before` of the failing order on it is known that none helps. */
+static err_t serial_new(struct explanation *e, bool known, size_t before, struct serial *s)
 {
 	const struct sched_order *failing = &e->answer->failing;
 	struct sched_ref look;
@@ -465,6 +469,8 @@ static err_t serial_new(struct explanation *e, bool known, struct serial *s)
 		if (!i || failing->refs[i].thread != failing->refs[i - 1].thread ||
 		    (looks && failing->refs[i].thread == look.thread && failing->refs[i].index == look.index))
 			s->switches[s->nswitches++] = i;
+	while (s->bad < s->nswitches && s->switches[s->bad] < before)
+		s->bad++;
 	index_order(s);
 	return search(s);
 }
@@ -480,10 +486,10 @@ static void serial_free(struct serial *s)
 	executed_free(&s->best);
 }
 
-err_t explain_serial(struct explanation *e)
+err_t explain_serial(struct explanation *e, size_t before)
 {
 	struct serial s;
-	err_t bad = serial_new(e, explain_has_cause(e), &s);
+	err_t bad = serial_new(e, explain_has_cause(e), before, &s);
 
 	if (s.best.grade > grade_at_hand(e) || (!s.known && s.best.grade == CLEAN)) {
 		tell_pair(&s);
@@ -517,7 +523,7 @@ err_t explain_prefer_cut(struct explanation *e)
 
 	if (!orders_siblings(e))
 		return NULL;
-	err_t bad = serial_new(e, false, &s);
+	err_t bad = serial_new(e, false, SIZE_MAX, &s);
 	if (s.best.grade == CLEAN) {
 		tell_pair(&s);
 		make_first(&s);
