@@ -191,6 +191,25 @@ static void force_reads(struct search *s, struct frame *f, const struct reads *r
 		f->candidates[i].quiet = true;
 }
 
+/*
+ * The thread was not running for a while, and its clock has it do everything before that. Then from here on
+ * behind it: as late as its next timestamp allows.
+ */
+static void place_late(struct frame *f, const struct reads *reads)
+{
+	struct candidate c = { .n = 1, .near = true };
+	uint64_t insn = UINT64_MAX;
+
+	for (int k = 0; k <= CLASS_QUIET; k += CLASS_QUIET - CLASS_NEAR)
+		for (size_t i = 0; i < reads->of[k].n; i++)
+			if (reads->of[k].v[i]->insn < insn)
+				insn = reads->of[k].v[i]->insn;
+	if (!f->stalled || insn == UINT64_MAX || f->n == MAX_CANDIDATES)
+		return;
+	c.edges[0] = (struct order_edge){ f->thread, f->thread, insn, EDGE_LATE };
+	f->candidates[f->n++] = c;
+}
+
 static void find_for_branch(struct search *s, struct frame *f)
 {
 	static const size_t most[NCLASSES] = { 64, 80, 128, 192, MAX_CANDIDATES };
@@ -200,6 +219,8 @@ static void find_for_branch(struct search *s, struct frame *f)
 	for (int c = 0; c < NCLASSES; c++) {
 		size_t first = f->n;
 
+		if (c == CLASS_AHEAD)
+			place_late(f, &reads);
 		if (c == CLASS_OTHERS)
 			force_reads(s, f, &reads);
 		for (size_t i = 0; i < reads.of[c].n && f->n < most[c]; i++)

@@ -19,7 +19,8 @@
  * earliest time, among those whose next ordered point is due (the next in seq,
  * the next ticket of its shard). A thread's clock is set by each record that
  * carries a timestamp and in between runs on with the bytes of its path, up to the
- * next such record; and it never shows less than what the ticket before showed. In a
+ * next such record (of a thread that lost its processor on the way: as if that had been at the end of it);
+ * and it never shows less than what the ticket before showed. In a
  * program without data races any order of segments that respects the ordered
  * points gives the same values, so this never goes wrong; the path is compared
  * all the same, at every branch.
@@ -192,9 +193,12 @@ struct log_step {
 
 /*
  * The thread may not pass instruction `insn` before `other` has passed `other_insn`.
- * EDGE_LAZY there: not as long as anybody else can go on.
+ * EDGE_LAZY there: not as long as anybody else can go on. EDGE_LATE: likewise, while the other's clock shows
+ * less than the thread's next timestamp.
  */
 #define EDGE_LAZY UINT64_MAX
+#define EDGE_LATE (UINT64_MAX - 1)
+#define EDGE_IS_OPEN(e) ((e)->other_insn >= EDGE_LATE) /* what it waits for is no position */
 struct order_edge {
 	uint32_t thread, other;
 	uint64_t insn, other_insn;
@@ -324,6 +328,8 @@ void run_clock(struct run_thread *t, uint64_t insns, uint64_t tsc); /* was read:
 /* Likewise, and says nothing about its speed. */
 void run_clock_set(struct run_thread *t, uint64_t insns, uint64_t tsc);
 uint64_t run_clock_between(const struct run_thread *t);
+/* Between its last timestamp and its next it was not running for a while. */
+bool run_was_stalled(const struct run_thread *t);
 err_t run_step_again(struct run_thread *t);   /* after the state was restored */
 
 /* The path item the instruction at pc left, and its place in t->s.item; NULL: none. */
@@ -384,7 +390,7 @@ void checkpoint_restore(struct mach_run *r, const struct checkpoint *c);
 void checkpoint_free(struct mach_run *r, struct checkpoint *c);
 
 /* turns.c */
-bool run_is_due(struct mach_run *r, struct run_thread *t);
+bool run_is_due(const struct mach_run *r, const struct run_thread *t);
 uint64_t run_clock_now(const struct mach_run *r, const struct run_thread *t); /* its clock */
 void run_clock_by_edges(struct mach_run *r, struct run_thread *t);
 bool run_take_ticket(struct mach_run *r, struct run_thread *t);

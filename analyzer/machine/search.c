@@ -102,7 +102,7 @@ void search_end(struct mach_run *r)
 static bool is_passed(const struct mach_run *r, const struct order_edge *e)
 {
 	return mach_thread_insns(r, e->thread) > e->insn &&
-	       (e->other_insn == EDGE_LAZY || mach_thread_insns(r, e->other) >= e->other_insn);
+	       (EDGE_IS_OPEN(e) || mach_thread_insns(r, e->other) >= e->other_insn);
 }
 
 /* Edges that are behind us go to the base they started from; the others stay in force. */
@@ -237,11 +237,19 @@ static bool may_force(const struct search *s)
 	return true;
 }
 
+/* Since the checkpoint little has happened; or little in its thread, whose clock may have kept it back too long. */
+static bool is_near_base(const struct search *s, const struct frame *f)
+{
+	const struct checkpoint *c = search_base(s);
+
+	return f->time < c->time + NEAR_BASE || f->insn < c->threads[f->thread].cpu.insns + NEAR_BASE;
+}
+
 /* The load's write may lie before the checkpoint, if that is near: look there once, before forcing. */
 static bool looks_back(const struct mach_run *r, const struct search *s)
 {
 	return s->frames.n == 1 && s->frames.v[0].load && !s->pinned && s->nbases > 1 &&
-	       r->res.mismatches <= MANY && s->frames.v[0].time < search_base(s)->time + NEAR_BASE;
+	       r->res.mismatches <= MANY && is_near_base(s, &s->frames.v[0]);
 }
 
 /*
@@ -471,6 +479,7 @@ bool search_resolve(struct mach_run *r, struct run_thread *t)
 	f.edges = r->edges.n;
 	f.forces = r->force_serial;
 	f.load = r->mismatch_load;
+	f.stalled = run_was_stalled(t);
 	f.wanted = r->wanted;
 	top = s->frames.n ? &s->frames.v[s->frames.n - 1] : NULL;
 	if (!top || leads_on(r, top, &f)) {

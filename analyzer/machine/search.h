@@ -57,6 +57,7 @@ struct frame {
 	uint64_t insn;
 	uint64_t time;   /* the run's */
 	uint64_t *at;    /* how far each thread had come */
+	bool stalled;    /* it was not running for a while, here or hereabouts */
 	bool load;       /* the last instruction is the wrong read ... */
 	struct wanted_load wanted; /* ... and this is what it should have seen */
 	size_t edges;    /* of the frames below */

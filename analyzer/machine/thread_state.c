@@ -149,27 +149,52 @@ static bool record_place(const struct trc_rec *rec, uint64_t *pos)
 	}
 }
 
+#define SLOWEST 10000u /* ticks for a byte of path; slower a thread is only when it does not run */
+
+/* The place with a time that the thread comes to next; false: its clock does not lead there. */
+static bool next_place(const struct run_thread *t, uint64_t *pos, uint64_t *tsc)
+{
+	const struct thread_state *s = &t->s;
+
+	for (size_t i = s->rec; i < t->recs.n && i < s->rec + AHEAD_RECORDS; i++) {
+		if (!record_place(t->recs.v[i], pos))
+			continue;
+		*tsc = record_time(t->recs.v[i]);
+		return s->clock_tsc && *tsc > s->clock_tsc && *pos > s->clock_pos;
+	}
+	return false;
+}
+
+static double ticks_per_byte(const struct thread_state *s, uint64_t pos, uint64_t tsc)
+{
+	return (double)(tsc - s->clock_tsc) / (double)(pos - s->clock_pos);
+}
+
+bool run_was_stalled(const struct run_thread *t)
+{
+	uint64_t pos, tsc;
+
+	return next_place(t, &pos, &tsc) && ticks_per_byte(&t->s, pos, tsc) > SLOWEST;
+}
+
 /*
  * Between two places whose times are known a thread's time goes by with the bytes of its path;
  * without one ahead, with its instructions, at the speed it had. 0: nothing is known.
+ *
+ * Somewhere on the way it may have lost its processor for long, and nobody knows where. That this was close to
+ * the end is the guess that is easily put right: who comes too early can be made to wait, what others did
+ * in the meantime lies far back when it turns out to have come too late.
  */
 uint64_t run_clock_between(const struct run_thread *t)
 {
 	const struct thread_state *s = &t->s;
 	uint64_t pos, tsc, at = s->cursor.pos;
 
-	for (size_t i = s->rec; i < t->recs.n && i < s->rec + AHEAD_RECORDS; i++) {
-		if (!record_place(t->recs.v[i], &pos))
-			continue;
-		tsc = record_time(t->recs.v[i]);
-		if (!s->clock_tsc || tsc <= s->clock_tsc || pos <= s->clock_pos)
-			return 0;
-		at = at < s->clock_pos ? s->clock_pos : at > pos ? pos : at;
-		return s->clock_tsc + (uint64_t)((double)(tsc - s->clock_tsc) *
-						 (double)(at - s->clock_pos) /
-						 (double)(pos - s->clock_pos));
-	}
-	return 0;
+	if (!next_place(t, &pos, &tsc))
+		return 0;
+	double speed = ticks_per_byte(s, pos, tsc);
+	at = at < s->clock_pos ? s->clock_pos : at > pos ? pos : at;
+	return s->clock_tsc + (uint64_t)((double)(at - s->clock_pos) * (speed < SLOWEST ? speed : SLOWEST));
 }
 
 uint64_t run_head_time(const struct run_thread *t)

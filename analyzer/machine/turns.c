@@ -10,7 +10,7 @@ static bool ticket_is_due(const struct mach_run *r, const struct thread_state *s
 }
 
 /* May the thread do what it stands at, as far as the recorded orders go? */
-bool run_is_due(struct mach_run *r, struct run_thread *t)
+bool run_is_due(const struct mach_run *r, const struct run_thread *t)
 {
 	switch (t->s.action) {
 	case ACT_RUN:
@@ -30,6 +30,20 @@ bool run_is_due(struct mach_run *r, struct run_thread *t)
 	}
 }
 
+/* Somebody else has something to do before the thread's next timestamp. */
+static bool is_early(const struct mach_run *r, const struct run_thread *t)
+{
+	uint64_t next = run_head_time(t);
+
+	for (size_t i = 0; i < r->nthreads; i++) {
+		const struct run_thread *o = &r->threads[i];
+
+		if (o != t && run_alive(o) && !o->s.waiting && run_is_due(r, o) && run_clock_now(r, o) < next)
+			return true;
+	}
+	return false;
+}
+
 /* What the edge asks for has not happened yet. */
 static bool edge_holds(const struct mach_run *r, const struct order_edge *e)
 {
@@ -38,6 +52,8 @@ static bool edge_holds(const struct mach_run *r, const struct order_edge *e)
 	if (e->other_insn == EDGE_LAZY)
 		return !r->lazy_go && !r->threads[e->other].s.waiting &&
 		       mach_thread_insns(r, e->thread) <= e->insn;
+	if (e->other_insn == EDGE_LATE)
+		return !r->lazy_go && mach_thread_insns(r, e->thread) <= e->insn && is_early(r, &r->threads[e->thread]);
 	return mach_thread_insns(r, e->other) < e->other_insn;
 }
 
@@ -125,7 +141,7 @@ void run_clock_by_edges(struct mach_run *r, struct run_thread *t)
 		const struct order_edge *e = &r->edges.v[i];
 		const struct run_thread *other = &r->threads[e->other];
 
-		if (e->thread == t->index && e->insn == now && e->other_insn != EDGE_LAZY &&
+		if (e->thread == t->index && e->insn == now && !EDGE_IS_OPEN(e) &&
 		    other->s.life == LIFE_RUNNING)
 			clock_at_least(r, t, estimate(r, other));
 	}
