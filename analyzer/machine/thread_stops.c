@@ -200,15 +200,17 @@ static enum action at_failure(struct mach_run *r, struct run_thread *t)
 static enum action at_boundary(struct mach_run *r, struct run_thread *t)
 {
 	const struct trc_rec *rec = run_head(t);
+	/* Whoever stops in the middle of a fragment, its turn being over, may be at the pc and an iteration early. */
+	bool due = rec && run_wants_stop(t) && run_between(t);
 
-	if (rec && rec->type == TRC_SIGNAL && run_wants_stop(t)) {
+	if (due && rec->type == TRC_SIGNAL) {
 		const struct trc_signal *s = (const void *)rec;
 		uint64_t pc = r->m->frame->g.guest_RIP;
 
 		if (pc == s->interrupted_pc || t->s.call_pc == s->interrupted_pc)
 			return ACT_SIGNAL;
 	}
-	if (rec && rec->type == TRC_STOP && run_wants_stop(t) &&
+	if (due && rec->type == TRC_STOP &&
 	    r->m->frame->g.guest_RIP == ((const struct trc_stop *)rec)->pc)
 		return ACT_STOP;
 	if (run_failure_near(r, t) && r->m->frame->g.guest_RIP == r->t->failure->regs[TRC_RIP])
