@@ -20,6 +20,8 @@
 #define DEEP_TRIES 60u      /* spent on other mismatches that an order brings with it */
 #define VENTURE_TRIES 20u   /* likewise, when the other mismatch lies on new ground */
 #define NEAR_BASE 6000u     /* instructions: so little behind it was looked at */
+#define MOST_LOOKS 6u       /* so many checkpoints back for one load ... */
+#define LONGEST_LOOK 3000000u /* ... and instructions */
 #define MAX_DEPTH 48u
 #define MOST_BACKS 300u     /* per run: against going round in circles */
 #define MOST_AGAIN 4u       /* edges for one mismatch */
@@ -162,6 +164,7 @@ void search_checkpoint(struct mach_run *r)
 		settle_edges(r, &s->bases[s->nbases - 1]);
 	s->tries = 0;
 	s->began = 0;
+	s->looks = 0;
 	s->pinned = s->desperate = false;
 	free(s->first_why);
 	s->first_why = NULL;
@@ -245,11 +248,16 @@ static bool is_near_base(const struct search *s, const struct frame *f)
 	return f->time < c->time + NEAR_BASE || f->insn < c->threads[f->thread].cpu.insns + NEAR_BASE;
 }
 
-/* The load's write may lie before the checkpoint, if that is near: look there once, before forcing. */
+/*
+ * The load's write may lie before the checkpoint, if that is near: look there before forcing, and, as long as its
+ * thread has not come far since, before the one in front of that.
+ */
 static bool looks_back(const struct mach_run *r, const struct search *s)
 {
-	return s->frames.n == 1 && s->frames.v[0].load && !s->pinned && s->nbases > 1 &&
-	       r->res.mismatches <= MANY && is_near_base(s, &s->frames.v[0]);
+	const struct frame *f = &s->frames.v[0];
+
+	return s->frames.n == 1 && f->load && s->nbases > 1 && r->res.mismatches <= MANY && is_near_base(s, f) &&
+	       (!s->pinned || (s->looks < MOST_LOOKS && f->time - s->bases[s->nbases - 2].c->time < LONGEST_LOOK));
 }
 
 /*
@@ -364,6 +372,7 @@ static bool go_further_back(struct mach_run *r, struct search *s)
 	s->tries = 0;
 	s->stage = run_seconds();
 	s->pinned = true;
+	s->looks++;
 	return true;
 }
 

@@ -99,6 +99,7 @@ struct search {
 	size_t nbases;
 	bool desperate;         /* everything failed once: force sooner */
 	bool pinned;            /* no new base until the mismatch is behind us */
+	unsigned looks;         /* checkpoints it has gone back since it began */
 	char *first_why;        /* of the mismatch the window's search began with */
 	uint64_t first_pc, first_insn;
 	uint32_t first_thread;
