@@ -77,13 +77,17 @@ static void print_stats(const struct sched_answer *a)
 	fprintf(stderr, "peak-mb %.1f\n", solving_peak_bytes() / 1048576.0);
 }
 
-static err_t report(const struct sym_trace *t, const struct sched_answer *a, struct options *o)
+static err_t report(struct sym_trace *t, const struct sched_answer *a, struct options *o)
 {
 	struct report_source *source = report_source_new(NULL, 0);
 	struct dsp *d = NULL;
 	struct report r;
 	err_t e = dsp_build(t, a, &d);
+	char *reach = sched_reach(a);
 
+	if (reach)
+		sym_add_assumption(t, reach);
+	free(reach);
 	if (!e) {
 		report_init(&r, t, a, d);
 		r.source_line = report_source_line;

@@ -364,6 +364,10 @@ static void note_reach(struct explanation *e)
 		sym_add_assumption(t, s);
 		free(s);
 	}
+	char *reach = sched_reach(e->answer);
+	if (reach)
+		sym_add_assumption(t, reach);
+	free(reach);
 	if (e->printed)
 		sym_add_assumption(t, "What only other orders than the recorded one print is taken to be "
 				      "written without error, as to a pipe.");

@@ -405,6 +405,7 @@ static void tell_pair(struct serial *s)
 	a->cause[0] = s->best.pair;
 	a->ncause = 1;
 	a->cause_minimal = true;
+	a->cause_events = 0;
 	free(a->why); /* what the solver could not do */
 	a->why = NULL;
 	char *how = xasprintf("The root cause was found by executing, not by solving: with the failing order kept "

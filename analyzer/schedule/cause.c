@@ -246,9 +246,7 @@ static struct study *make_sure(struct cause *x, struct study *s)
 		study_free(s);
 		s = next;
 	}
-	if (s->from > 0)
-		work_why(s->w, "the root cause is proved for the last %zu of %zu events; the order "
-			 "before them is taken as found", s->w->n - s->from, s->w->n);
+	s->w->a->cause_events = s->from > 0 ? s->w->n - s->from : 0;
 	return s;
 }
 

@@ -136,6 +136,7 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
 	find_prefix(&l);
 	out->found = a->found;
 	out->cause_minimal = a->cause_minimal;
+	out->cause_events = a->cause_events;
 	out->timed_out = a->timed_out;
 	out->why = a->why ? xstrdup(a->why) : NULL;
 	out->stats = a->stats;

@@ -135,6 +135,14 @@ void sched_order_free(struct sched_order *o)
 	memset(o, 0, sizeof *o);
 }
 
+char *sched_reach(const struct sched_answer *a)
+{
+	if (!a->ncause || !a->cause_events)
+		return NULL;
+	return xasprintf("The root cause holds for every order of the last %zu of the %zu events; those before them "
+			 "keep the order in which they were found.", a->cause_events, a->failing.n);
+}
+
 void sched_answer_free(struct sched_answer *a)
 {
 	if (!a)

@@ -79,6 +79,7 @@ struct sched_answer {
 	struct sched_edge *cause;    /* the root cause: minimal */
 	size_t ncause;
 	bool cause_minimal;
+	size_t cause_events;    /* proved for every order of so many events at the end; 0: of all */
 	/*
 	 * SCHED_TSO, and the failure needs store buffers: kept in program order (a
 	 * fence between store and load) these pairs make it impossible along the
@@ -103,6 +104,8 @@ void sched_options_init(struct sched_options *o);
 err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 		  struct sched_answer **out);
 void sched_answer_free(struct sched_answer *a);
+/* For how much of the trace the root cause is proved, in words, malloc'd; NULL: for all of it, or there is none. */
+char *sched_reach(const struct sched_answer *a);
 
 /*
  * The same answer for a trace that begins earlier: more[thread] events came to the front of each
