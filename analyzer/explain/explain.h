@@ -37,6 +37,8 @@ struct explanation {
 	double computed_end;          /* and on CLOCK_PROCESS_CPUTIME_ID, should effort be far from time */
 	double solved;                /* effort of the schedule side so far */
 	enum sched_keeps keeps;       /* what the failing schedule keeps of the recorded run */
+	bool lost_sought;             /* lost updates were looked for (middle.c) */
+	const struct ext_middle *middle; /* the window lies in the middle of the run; NULL: it does not */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */
@@ -145,6 +147,24 @@ void explain_assume_computed(struct explanation *e); /* says so in the trace's a
  * the failing thread: executed.
  */
 bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
+
+/* An answer that a further look may put back. (later.c) */
+struct explain_before {
+	struct ext_result *extracted;
+	struct sched_answer *answer;
+	struct report_validation failing_proof, alternate_proof;
+	char *failing_why, *alternate_why;
+};
+
+struct explain_before explain_put_aside(struct explanation *e);
+void explain_put_back(struct explanation *e, struct explain_before *b); /* what was found since is freed */
+void explain_forget(struct explain_before *b);
+
+/*
+ * middle.c: no cause was found, and the window is not the whole run. Looks for updates that were lost
+ * before it; the answer stays as it was unless there is one both orders of which were executed.
+ */
+err_t explain_lost_updates(struct explanation *e, const struct explain_options *o);
 
 /* history.c: the same answer in a larger window, where this one cuts off what led to it. */
 err_t explain_look_further_back(struct explanation *e, struct explain_options *o);

@@ -23,17 +23,9 @@ const struct sym_thread *explain_unended(const struct sym_trace *t)
 	return NULL;
 }
 
-/* What a further look must be able to put back. */
-struct before {
-	struct ext_result *extracted;
-	struct sched_answer *answer;
-	struct report_validation failing_proof, alternate_proof;
-	char *failing_why, *alternate_why;
-};
-
-static struct before put_aside(struct explanation *e)
+struct explain_before explain_put_aside(struct explanation *e)
 {
-	struct before b = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
+	struct explain_before b = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
 			    e->failing_why, e->alternate_why };
 
 	e->extracted = NULL;
@@ -43,7 +35,7 @@ static struct before put_aside(struct explanation *e)
 	return b;
 }
 
-static void forget(struct before *b)
+void explain_forget(struct explain_before *b)
 {
 	ext_result_free(b->extracted);
 	sched_answer_free(b->answer);
@@ -51,11 +43,11 @@ static void forget(struct before *b)
 	free(b->alternate_why);
 }
 
-static void put_back(struct explanation *e, struct before *b)
+void explain_put_back(struct explanation *e, struct explain_before *b)
 {
-	struct before worse = put_aside(e);
+	struct explain_before worse = explain_put_aside(e);
 
-	forget(&worse);
+	explain_forget(&worse);
 	e->extracted = b->extracted;
 	e->answer = b->answer;
 	e->failing_proof = b->failing_proof;
@@ -114,7 +106,7 @@ void explain_assume_computed(struct explanation *e)
  * The record alone had an answer. When the other thread was in the middle of something (one of
  * two fields written) that answer is half of the truth: the other half was still to come.
  */
-static bool tells_more(const struct explanation *e, const struct before *b)
+static bool tells_more(const struct explanation *e, const struct explain_before *b)
 {
 	return blames_computed(e) && !e->answer->timed_out && e->answer->cause_minimal >= b->answer->cause_minimal &&
 	       !e->alternate_proof.by[REPORT_MACHINE].fails_later;
@@ -136,7 +128,7 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	if (!e->answer->found || !may_come_later(e) ||
 	    (had && e->followed.insns > MOST_INSNS_TWICE))
 		return NULL;
-	struct before b = put_aside(e);
+	struct explain_before b = explain_put_aside(e);
 	double end = e->effort_end, soon = explain_effort(e) + SECOND_LOOK;
 	if (had && (end <= 0 || soon < end))
 		e->effort_end = soon;
@@ -146,12 +138,12 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
 	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&
 	    (!had || tells_more(e, &b))) {
-		forget(&b);
+		explain_forget(&b);
 		return NULL;
 	}
 	err_free(bad);
 	e->onward = false;
-	put_back(e, &b);
+	explain_put_back(e, &b);
 	return NULL;
 }
 

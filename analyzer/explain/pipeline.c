@@ -101,7 +101,7 @@ struct ext_options explain_extraction(struct explanation *e, const struct explai
 		e->survey = ext_survey_new();
 	return (struct ext_options){ .survey = e->survey, .window = o->window, .whole = o->whole,
 				     .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
-				     .onward = e->onward };
+				     .onward = e->onward, .middle = e->middle };
 }
 
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
@@ -211,6 +211,9 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 		TRY(explain_solve_window(e, o, false));
 		if (answered(e) || e->answer->timed_out || chosen || is_largest(e, o) ||
 		    explain_out_of_time(e))
+			return NULL;
+		TRY(explain_lost_updates(e, o));
+		if (answered(e))
 			return NULL;
 		bool ended;
 		TRY(take_larger(e, o, &ended));
@@ -354,7 +357,15 @@ static void note_reach(struct explanation *e)
 {
 	struct sym_trace *t = e->extracted->trace;
 
-	if (e->extracted->base) {
+	if (e->extracted->to) {
+		char *s = xasprintf("What is shown begins %" PRIu64 " million instructions before the end of a run "
+				    "of %" PRIu64 " million; what threads shared only before that is taken as it was.",
+				    (mach_length(e->run) - e->extracted->from) / 1000000,
+				    mach_length(e->run) / 1000000);
+
+		sym_add_assumption(t, s);
+		free(s);
+	} else if (e->extracted->base) {
 		char *s = xasprintf("The run is long (%" PRIu64 " million instructions): which memory is "
 				    "shared was looked for in its last %" PRIu64 " million; what threads "
 				    "shared only before that is taken as it was.",
@@ -498,10 +509,11 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 	TRY(solve_with_buffers(e, &o));
 	bool history = !chosen && answered(e);
 	double since = explain_clock();
-	if (!needs_buffers(e))
+	if (!needs_buffers(e) && !e->extracted->to)
 		TRY(validate(e, &o, chosen));
 	phase_done(e, "validation", since);
-	if (history)
+	TRY(explain_lost_updates(e, &o));
+	if (history && !e->extracted->to)
 		TRY(explain_look_further_back(e, &o));
 	note_buffers(e);
 	if (e->onward)

@@ -130,6 +130,26 @@ uint32_t ext_event(struct ext *x, uint32_t thread, struct sym_event *e, uint64_t
 	return sym_add_event(x->trace, thread, e);
 }
 
+bool ext_is_inside(const struct ext *x, uint64_t time)
+{
+	const struct ext_middle *m = x->o->middle;
+
+	return time >= x->from && time <= x->to && !(m && m->gap_from && time > m->gap_from && time < m->gap_to);
+}
+
+/* While a thread runs, the run's own clock stands where it began to; its last access says more. */
+uint64_t ext_now(const struct ext *x)
+{
+	uint64_t now = mach_time(x->run);
+
+	return x->o->middle && x->accessed > now ? x->accessed : now;
+}
+
+bool ext_is_behind(const struct ext *x)
+{
+	return x->o->middle && ext_now(x) > x->to;
+}
+
 bool ext_stop(struct ext *x)
 {
 	uint64_t length = mach_length(x->run), now = mach_time(x->run);
@@ -197,6 +217,7 @@ static struct ext_result *result_of(struct ext *x)
 
 	r->trace = x->trace;
 	r->from = x->from;
+	r->to = x->o->middle ? x->to : 0;
 	r->base = x->base;
 	r->total = x->o->survey->n;
 	r->accesses = x->o->survey->accesses;

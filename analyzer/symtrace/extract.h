@@ -29,12 +29,22 @@ struct ext_survey;
 struct ext_survey *ext_survey_new(void);
 void ext_survey_free(struct ext_survey *s);
 
+/*
+ * A window in the middle of the run, in moments of it. Behind its end, and in the gap between its two parts
+ * (gap_from 0: there is none), everything goes on as recorded and makes no events, but for joins; what it makes
+ * of the window's values is known all the same.
+ */
+struct ext_middle {
+	uint64_t from, gap_from, gap_to, to;
+};
+
 struct ext_options {
 	struct ext_survey *survey; /* of this run, kept between extractions; NULL: not kept */
 	uint64_t window; /* events to keep; 0: all, up to a built-in limit */
 	uint64_t tail;   /* events to keep behind the failing thread's last; 0: all. With it the
 			  * window is counted from there: others run on while it fails */
 	bool whole;      /* from the beginning, be the run ever so long: events get occurrences */
+	const struct ext_middle *middle; /* this instead of the last events; with a survey of its own. NULL: none */
 	bool onward;     /* with what the other threads do next, behind the record (computed) */
 	/* part is 0..1; true stops the work. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);
@@ -123,6 +133,7 @@ struct ext_result {
 	VEC(struct ext_call) calls; /* as they ended; empty when there are too many */
 	bool *started;      /* by thread: it had begun when the window begins */
 	uint64_t from;      /* run time at which the window begins; 0: the whole run */
+	uint64_t to;        /* and ends, in the middle of the run; 0: with the run */
 	uint64_t base;      /* run time before which nothing was looked at; 0: all was */
 	uint64_t total;     /* shared events in the run since then */
 	uint64_t locations; /* shared locations */

@@ -176,13 +176,27 @@ static void note_virtual(struct ext *x, struct ext_thread *th, const struct mach
 		th->last_virtual = (struct ext_decision){ th->address_cond, th->address_before, a->insn };
 }
 
+/*
+ * Behind the gap a location holds what no event has written, until the first one does: reading it is
+ * no event, it has the value that came out of the gap.
+ */
+static bool is_out_of_gap(const struct ext *x, const struct piece *p)
+{
+	const struct ext_middle *m = x->o->middle;
+
+	if (!m || !m->gap_from || p->a->time < m->gap_to || p->l->written)
+		return false;
+	p->l->written = p->whole && (p->a->flags & MACH_WRITE);
+	return !p->l->written;
+}
+
 static expr_id take_pieces(struct ext *x, const struct mach_access *a, expr_id value)
 {
 	expr_id result = EXPR_NONE;
 	struct piece p;
 
 	for (unsigned from = 0; from < a->size; from += p.size) {
-		bool shared = piece_at(x, a, from, &p);
+		bool shared = piece_at(x, a, from, &p) && !is_out_of_gap(x, &p);
 
 		if (a->flags & MACH_WRITE) {
 			if (shared)
@@ -201,7 +215,8 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 	struct ext *x = arg;
 	struct mach_access part;
 
-	x->in_window = a->time >= x->from && a->time <= x->to;
+	x->accessed = a->time;
+	x->in_window = ext_is_inside(x, a->time);
 	note_virtual(x, ext_thread(x, a->thread), a);
 	ext_thread(x, a->thread)->address_cond = EXPR_NONE; /* that access did not fault */
 	part.address = a->address;
@@ -265,7 +280,7 @@ static void on_branch(void *arg, const struct mach_branch *b)
 	struct ext_thread *th = ext_thread(x, b->thread);
 
 	th->address_cond = EXPR_NONE;
-	if (b->cond == EXPR_NONE && b->thread != x->failing)
+	if (b->thread != x->failing && (b->cond == EXPR_NONE || ext_is_behind(x)))
 		return;
 	bool own = level_is_own(x->level, b->pc);
 	if (b->thread == x->failing && own) {
@@ -292,6 +307,8 @@ static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond
 	struct ext *x = arg;
 	struct ext_thread *th = ext_thread(x, thread);
 
+	if (thread != x->failing && ext_is_behind(x))
+		return;
 	if (cond == EXPR_NONE) {
 		char *s = xasprintf("A value read from shared memory went into an operation that "
 				    "is not followed symbolically (%s); it keeps its recorded value.",
@@ -310,13 +327,22 @@ static void on_concretized(void *arg, uint32_t thread, uint64_t pc, expr_id cond
 	ext_add_cond(x, thread, cond, pc, !strcmp(why, "a long computation"));
 }
 
+static bool is_join(const struct trc_sync *rec)
+{
+	enum trc_op op = TRC_SYNC_OP(rec->rec.flags);
+
+	return op == TRC_OP_JOIN || op == TRC_OP_TRYJOIN || op == TRC_OP_TIMEDJOIN;
+}
+
 static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
 {
 	struct ext *x = arg;
 
-	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
+	x->in_window = ext_is_inside(x, ext_now(x));
 	if (x->until && mach_time(x->run) > x->until)
 		return;
+	/* The failure lies behind everything that the window's threads do. */
+	x->in_window |= ext_is_behind(x) && is_join(rec);
 	ext_destroyed_watch(x, thread, rec);
 	ext_sync(x, thread, rec);
 	ext_time(x, thread, rec->tsc);
@@ -368,8 +394,7 @@ static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter
 		ext_closed_watch(x, thread, enter, leave);
 		ext_files_call(x, thread, enter, leave);
 	}
-	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 &&
-	    mach_time(x->run) >= x->from)
+	if (leave && enter->rec.flags == SYS_mmap && leave->result > 0 && ext_is_inside(x, ext_now(x)))
 		remapped(x, thread, enter, (uint64_t)leave->result,
 			 (uint64_t)leave->result + enter->args[1]);
 }
@@ -384,7 +409,7 @@ static void on_start(void *arg, uint32_t thread, uint32_t parent)
 	struct ext *x = arg;
 	struct sym_event e;
 
-	x->in_window = mach_time(x->run) >= x->from && mach_time(x->run) <= x->to;
+	x->in_window = ext_is_inside(x, ext_now(x));
 	ext_thread(x, thread)->started = true;
 	x->started++;
 	ext_birth_note(x, thread, parent);

@@ -117,6 +117,7 @@ struct ext_location {
 	uint8_t size;
 	bool only_written; /* while they are looked for: see ext_locations_add() */
 	struct ext_named named;
+	bool written; /* behind the gap of a window in the middle */
 	uint32_t var; /* SYM_NONE until its first event */
 };
 
@@ -175,6 +176,7 @@ struct ext {
 	uint64_t base;      /* where every execution begins: see extract_survey.h */
 	uint64_t past;      /* replaying records before it: the how-manieth this is; else 0 */
 	uint64_t from, to;  /* the window's first moment and its last */
+	uint64_t accessed;  /* the moment of the last access */
 	bool in_window;
 	VEC(struct ext_thread) threads; /* by recorded index, as in the trace */
 	VEC(struct ext_location) locations; /* sorted by start */
@@ -222,6 +224,12 @@ struct ext_thread *ext_thread(struct ext *x, uint32_t thread);
 uint64_t ext_onward_insns(const struct ext *x);
 /* The record ends here. */
 void ext_onward(struct ext *x);
+
+/* Does the window hold this moment? */
+bool ext_is_inside(const struct ext *x, uint64_t time);
+uint64_t ext_now(const struct ext *x);
+/* The run has left a window in its middle. */
+bool ext_is_behind(const struct ext *x);
 
 /* Tells how far the execution is; true: stop. */
 bool ext_stop(struct ext *x);

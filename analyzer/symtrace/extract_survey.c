@@ -8,6 +8,8 @@
  * event that the window asks for. Where they lie thinner the window holds fewer. */
 #define SHORTEST_STRETCH 4000000u
 #define STRETCH_PER_EVENT 2000u
+/* Before a window in the middle, to see what is shared. */
+#define BEFORE_MIDDLE 1000000u
 /* What one thread did alone at the end (to write a summary, and find that the sum is wrong) comes on
  * top, unless it is more than a person would wait for. */
 #define LONGEST_ALONE 4000000000u
@@ -64,6 +66,7 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 
 	(void)value;
 	s->accesses++;
+	x->accessed = a->time;
 	if (!ext_matters(x, a, &part)) {
 		if (x->failing_in_runtime && a->thread == x->failing) {
 			note_last_call(x, a);
@@ -86,9 +89,10 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 	return EXPR_NONE;
 }
 
+/* What comes behind a window in the middle makes no events. */
 static bool on_stop(void *arg)
 {
-	return ext_stop(arg);
+	return ext_stop(arg) || ext_is_behind(arg);
 }
 
 static void on_onward(void *arg)
@@ -189,6 +193,7 @@ static err_t survey_from(struct ext *x, uint64_t base)
 	else
 		s->accesses = share_accesses(s->share);
 	ext_reset_level(x);
+	x->accessed = 0;
 	s->done = !x->stopped;
 	return x->stopped ? err_new(ERR_NOANSWER, "stopped while %s", x->phase) : NULL;
 }
@@ -206,6 +211,8 @@ static uint64_t base_for(const struct ext *x)
 
 	if (x->o->whole || mach_length(x->run) <= SHORT_RUN)
 		return 0;
+	if (x->o->middle)
+		return mach_moment(x->run, mach_length(x->run) - x->o->middle->from + BEFORE_MIDDLE);
 	if (stretch < SHORTEST_STRETCH)
 		stretch = SHORTEST_STRETCH;
 	return mach_moment(x->run, stretch + (alone <= LONGEST_ALONE ? alone : 0));
@@ -225,6 +232,8 @@ err_t ext_survey(struct ext *x)
 {
 	const struct ext_survey *s = x->o->survey;
 
+	if (x->o->middle)
+		x->to = x->o->middle->to; /* so far it goes */
 	if (!fits(x)) {
 		uint64_t base = base_for(x);
 
@@ -256,6 +265,10 @@ void ext_survey_window(struct ext *x)
 	const struct ext_survey *s = x->o->survey;
 	bool cut = x->o->tail && s->failing;
 
+	if (x->o->middle) {
+		x->from = x->o->middle->from;
+		return;
+	}
 	x->from = window_start(s, x->o->window, cut ? s->failing : s->n);
 	x->to = UINT64_MAX;
 	if (cut && s->failing + x->o->tail < s->n && s->n - s->failing - x->o->tail < EXT_MAX_EVENTS)

@@ -93,6 +93,8 @@ struct sync_event {
 /* For whoever has to bring a live run to where the window begins. */
 static void note_past(struct ext *x, uint32_t thread, const struct sync_event *s, uint64_t pc, uint64_t n)
 {
+	if (!x->past && ext_now(x) >= x->from)
+		return;
 	x->sync_before_lost |= x->sync_before.n == MOST_PAST;
 	if (s->object && x->sync_before.n < MOST_PAST)
 		vec_push(&x->sync_before, (struct ext_past){ .op = s->op, .thread = thread, .kind = s->object->kind,
