@@ -353,10 +353,22 @@ static bool somebody_times_out(struct mach_run *r, struct execution *x)
 	return false;
 }
 
+/*
+ * Does the thread only go round in circles? One that changes memory may be at work, and is not to be interrupted
+ * there when threads go as far as they can: for as long as the recorded rest of the run it goes on.
+ */
+static bool spins(struct mach_run *r, struct execution *x, struct run_thread *t, bool *changes)
+{
+	bool leaves = false, round = exec_spins(r, x, t, &leaves);
+
+	*changes |= leaves;
+	return round && !(leaves && r->time < r->length);
+}
+
 static void run_on(struct mach_run *r, struct execution *x)
 {
 	while (!x->done && r->time - x->began < x->longest) {
-		bool any = false, moved = false;
+		bool any = false, moved = false, changes = false;
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
 			struct run_thread *t = &r->threads[turn_of(r, x, i)];
@@ -376,7 +388,7 @@ static void run_on(struct mach_run *r, struct execution *x)
 				break;
 			/* In small turns it takes long until there is reason to ask. */
 			if ((!whole && r->time - x->began < PATIENCE) || !runnable(t) ||
-			    !exec_spins(r, x, t))
+			    !spins(r, x, t, &changes))
 				moved = true;
 			else
 				continue;
@@ -385,7 +397,7 @@ static void run_on(struct mach_run *r, struct execution *x)
 		}
 		if (!any && !x->done && !somebody_times_out(r, x))
 			exec_stuck(r, x);
-		else if (!moved && !x->done && !somebody_times_out(r, x))
+		else if (!moved && !changes && !x->done && !somebody_times_out(r, x))
 			exec_livelock(x);
 	}
 	if (!x->done)

@@ -121,8 +121,9 @@ bool exec_load_early(struct mach_run *r, struct execution *x, struct run_thread 
 /* The current thread is about to execute it: it sees what was loaded. */
 void exec_store_late(struct mach_run *r, struct execution *x, uint32_t thread);
 
-/* execute_spin.c: t, the current thread, goes round in a circle (a round of it is executed). */
-bool exec_spins(struct mach_run *r, struct execution *x, struct run_thread *t);
+/* execute_spin.c: t, the current thread, goes round in a circle (a round of it is executed). *changes: becomes
+ * true when that leaves something in memory. */
+bool exec_spins(struct mach_run *r, struct execution *x, struct run_thread *t, bool *changes);
 
 /* execute_fate.c */
 #define EXEC_MARGIN 500u /* instructions past where it failed when recorded: it did not */
