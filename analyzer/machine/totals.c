@@ -18,7 +18,8 @@
 
 #define WORDS 3u              /* that may be the total */
 #define LEAST_UPDATES 8u      /* in the last stretch; of fewer the search for an order sees to each */
-#define PROBE_INSNS 10000000u /* for one read, of its thread alone */
+#define PROBE_INSNS 10000000u /* for one read, of its thread alone ... */
+#define PROBE_COST 1000u      /* ... and as many again for going back, however soon it goes wrong */
 #define PROBE_FAR 60000u      /* in one go */
 #define PROBE_EACH 64         /* steps away each value is tried first */
 #define PROBE_MOST (1 << 28)
@@ -124,7 +125,7 @@ static void word_bounds(const struct search *s, const struct touch *read, const 
 
 struct probe {
 	struct checkpoint *at;  /* right before the read */
-	uint64_t before;        /* instructions, of the run */
+	uint64_t spent;         /* instructions of all tries, and what going back cost */
 	uint64_t best, far;     /* value, and how far it led */
 	bool right;             /* what it wrote was as recorded */
 	bool done;              /* it could not have got further */
@@ -180,7 +181,7 @@ static bool probe(struct total *x, struct probe *p, uint64_t value)
 	struct mach_forced load = { .thread = x->read.thread, .insn = x->read.insn,
 				    .address = x->read.word * 8 + x->read.first,
 				    .size = size_of(&x->read), .value = cut(&x->read, value) };
-	uint64_t serial = r->force_serial, far;
+	uint64_t serial = r->force_serial, began = r->worked, far;
 	size_t told = r->undetermined.n;
 	bool done, right;
 
@@ -194,6 +195,7 @@ static bool probe(struct total *x, struct probe *p, uint64_t value)
 		p->right = right;
 		p->done = done;
 	}
+	p->spent += r->worked - began + PROBE_COST;
 	run_unforce(r, serial);
 	checkpoint_restore(r, p->at);
 	return p->done && p->right;
@@ -201,7 +203,7 @@ static bool probe(struct total *x, struct probe *p, uint64_t value)
 
 static bool enough_probing(const struct total *x, const struct probe *p)
 {
-	return x->s->r->worked - p->before > PROBE_INSNS || run_out_of_time(x->s->r);
+	return p->spent > PROBE_INSNS || run_out_of_time(x->s->r);
 }
 
 /* What a single update added or took away may be all that was lost. */
@@ -239,11 +241,12 @@ static void probe_between(struct total *x, struct probe *p, int64_t far)
 
 	while (far - near > 1 || near - far > 1) {
 		int64_t middle = near + (far - near) / 2;
-		struct probe here = { .at = p->at, .before = p->before };
+		struct probe here = { .at = p->at, .spent = p->spent };
 
 		if (enough_probing(x, p))
 			return;
 		probe_step(x, &here, middle);
+		p->spent = here.spent;
 		if (here.far < p->far) {
 			near = middle;
 			continue;
@@ -277,7 +280,7 @@ static void probe_steps(struct total *x, struct probe *p)
 static bool find_value(struct total *x)
 {
 	struct mach_run *r = x->s->r;
-	struct probe p = { .at = stop_before(x), .before = r->worked, .far = x->f->insn };
+	struct probe p = { .at = stop_before(x), .far = x->f->insn };
 	size_t n = r->log.n;
 
 	if (!p.at)
