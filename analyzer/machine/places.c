@@ -224,18 +224,29 @@ static void places_before(struct frame *f, const struct place *p)
 	}
 }
 
+/* What the read would see if the thread of `w` wrote that, and what it wrote since, right before it. */
+static struct bytes written_last(const struct place *p, const struct touch *w)
+{
+	struct bytes b = { p->read->value, touch_mask(p->read) };
+
+	for (const struct touch *t = w; t < p->read; t++)
+		if (t->write && t->thread == w->thread)
+			place_overlay(&b, touch_mask(t) & touch_mask(p->read), t->value);
+	return b;
+}
+
 /*
  * The read sees a write that was overwritten in between: by writes of other threads
- * that came before it instead. (Of the read's own write, say, when an update was lost.)
+ * that came before it instead. (Of the read's own write, say, when an update was lost; or
+ * of some bytes of what it reads, when several threads fill one buffer.)
  */
 static void places_of_writes(struct frame *f, const struct place *p)
 {
 	const struct touch *r = p->read;
 	struct candidate between = { 0 }; /* the last write of each thread, in other and other_insn */
-	unsigned added = 0;
+	struct seen_values seen = { .n = 0 };
 
-	for (const struct touch *w = r; w-- > p->lo && added < PER_VALUE;) {
-		struct bytes b = { w->value, touch_mask(w) };
+	for (const struct touch *w = r; w-- > p->lo && seen.n < PER_READ;) {
 		struct candidate c = { 0 };
 		uint32_t i = 0;
 
@@ -245,10 +256,10 @@ static void places_of_writes(struct frame *f, const struct place *p)
 			if (between.edges[k].other != w->thread)
 				push_edge(&c, w->thread, w->insn, between.edges[k].other,
 					  between.edges[k].other_insn);
-		if (c.n && (touch_mask(w) & touch_mask(r)) == touch_mask(r) && is_good(p, &b)) {
+		struct bytes b = written_last(p, w);
+
+		if (c.n && is_good(p, &b) && !often(&seen, b.value))
 			add_candidate(f, &c);
-			added++;
-		}
 		while (i < between.n && between.edges[i].other != w->thread)
 			i++;
 		if (i == between.n) {
