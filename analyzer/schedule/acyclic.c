@@ -287,7 +287,7 @@ static size_t spread(struct acy *g, uint32_t start, const struct adjacency *adj,
 	return n;
 }
 
-void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit,
+void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit, const uint8_t *settled,
 		 void (*found)(void *arg, uint32_t candidate, const uint32_t *labels, size_t n),
 		 void *arg)
 {
@@ -304,7 +304,7 @@ void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit,
 			struct edge e = g->candidates[x].v[k];
 			size_t n;
 
-			if (g->mark_b[e.to] != g->epoch)
+			if (g->mark_b[e.to] != g->epoch || settled[e.label])
 				continue;
 			n = trace_forward(g, x, 0);
 			for (uint32_t y = e.to; g->from_b[y] != UINT32_MAX; y = g->from_b[y])

@@ -46,10 +46,11 @@ void acy_undo(struct acy *g, uint32_t a, uint32_t b);
 /*
  * After a -> b was added: calls found for each candidate edge x -> y, of those
  * given by acy_candidate(), that would now close a cycle through it; labels
- * are those on the way. Looks at no more than limit nodes each way.
+ * are those on the way. Looks at no more than limit nodes each way. Of candidates that are settled,
+ * by label, nothing is said: most are, sooner or later, and the labels are the dear part.
  */
 void acy_candidate(struct acy *g, uint32_t x, uint32_t y, uint32_t label);
-void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit,
+void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit, const uint8_t *settled,
 		 void (*found)(void *arg, uint32_t candidate, const uint32_t *labels, size_t n),
 		 void *arg);
 

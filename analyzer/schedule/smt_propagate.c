@@ -11,7 +11,7 @@
 /* Between two looks at the clock. */
 #define POLL_EVERY 512
 
-enum state { UNSET, TRUE_EDGE, FALSE_OR_TOLD };
+enum state { UNSET, TRUE_EDGE, FALSE_OR_TOLD }; /* all but UNSET is settled */
 
 struct smt_propagator {
 	struct smt *s;
@@ -73,8 +73,6 @@ static void on_implied(void *arg, uint32_t atom, const uint32_t *labels, size_t 
 {
 	struct smt_propagator *p = arg;
 
-	if (p->state[atom] != UNSET)
-		return;
 	p->state[atom] = FALSE_OR_TOLD;
 	vec_push(&p->trail, ~atom);
 	explain(p, labels, n, Z3_mk_not(p->s->z, p->s->atoms.v[atom].lit));
@@ -108,7 +106,7 @@ static void on_fixed(void *arg, Z3_solver_callback cb, unsigned id, Z3_ast value
 	p->state[k] = TRUE_EDGE;
 	vec_push(&p->trail, k);
 	if (p->s->propagate)
-		acy_implied(p->s->g, x->a, x->b, IMPLIED_LIMIT, on_implied, p);
+		acy_implied(p->s->g, x->a, x->b, IMPLIED_LIMIT, p->state, on_implied, p);
 }
 
 static void on_final(void *arg, Z3_solver_callback cb)
