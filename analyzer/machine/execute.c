@@ -365,10 +365,28 @@ static bool spins(struct mach_run *r, struct execution *x, struct run_thread *t,
 	return round && !(leaves && r->time < r->length);
 }
 
+/* Its failure is decided; on the way there it may have to do what another did when recorded. */
+static bool is_failing(const struct mach_run *r, const struct execution *x, uint32_t t)
+{
+	return x->decided && !x->turned && r->t->failure && t == r->t->failure->thread;
+}
+
+/*
+ * The thread whose fate is asked for waits for another, which may come to a failure of its own:
+ * that goes only as far as it has to.
+ */
+static bool free_the_failing(struct mach_run *r, struct execution *x)
+{
+	uint32_t t = turn_of(r, x, 0);
+
+	return !x->others_first && !x->goes_first && !x->passage.seen && !is_loose(x) && x->wait[t].waiting &&
+	       exec_let_others(r, x, t) && runnable(&r->threads[t]);
+}
+
 static void run_on(struct mach_run *r, struct execution *x)
 {
 	while (!x->done && r->time - x->began < x->longest) {
-		bool any = false, moved = false, changes = false;
+		bool any = false, moved = free_the_failing(r, x), changes = false;
 
 		for (size_t i = 0; i < r->nthreads && !x->done; i++) {
 			struct run_thread *t = &r->threads[turn_of(r, x, i)];
@@ -378,7 +396,7 @@ static void run_on(struct mach_run *r, struct execution *x)
 				continue;
 			any = true;
 			waiting = waits_to_begin(r, x);
-			whole = x->others_first || x->passage.seen || is_loose(x);
+			whole = x->others_first || x->passage.seen || is_loose(x) || is_failing(r, x, t->index);
 			go(r, x, t, whole ? FREE_TURN : x->fail_distance + EXEC_MARGIN + 1, NULL);
 			if (!x->done)
 				exec_fate_passed(r, x);
