@@ -39,6 +39,7 @@ struct explanation {
 	enum sched_keeps keeps;       /* what the failing schedule keeps of the recorded run */
 	bool lost_sought;             /* lost updates were looked for (middle.c) */
 	const struct ext_middle *middle; /* the window lies in the middle of the run; NULL: it does not */
+	bool unproved;                /* whether a root cause stands in larger windows is not asked now */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */

@@ -71,9 +71,28 @@ static bool blames_computed(const struct explanation *e)
 	return false;
 }
 
-static err_t solve_onward(struct explanation *e, const struct explain_options *o)
+/*
+ * Where there is an answer already it is asked first whether this one would say more: in the smallest
+ * window, for a larger one to prove it takes longer than everything else.
+ */
+static err_t says_more_at_first(struct explanation *e, const struct explain_options *o, bool *more)
 {
+	e->unproved = true;
+	err_t bad = explain_solve_window(e, o, false);
+	e->unproved = false;
+	*more = !bad && e->answer->found && blames_computed(e);
+	return bad;
+}
+
+static err_t solve_onward(struct explanation *e, const struct explain_options *o, bool had)
+{
+	bool more = true;
+
 	TRY(explain_extract(e, o));
+	if (had)
+		TRY(says_more_at_first(e, o, &more));
+	if (!more)
+		return NULL;
 	TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
@@ -133,7 +152,7 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	if (had && (end <= 0 || soon < end))
 		e->effort_end = soon;
 	e->onward = true;
-	err_t bad = solve_onward(e, o);
+	err_t bad = solve_onward(e, o, had);
 	e->effort_end = end;
 	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
 	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&

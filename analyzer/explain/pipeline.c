@@ -143,6 +143,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.alternates = o->alternates;
 	s.leave_path = leave_path;
 	s.keeps = e->keeps;
+	s.unproved = e->unproved;
 	s.progress = schedule_progress;
 	s.progress_arg = &stops;
 	sched_answer_free(e->answer);

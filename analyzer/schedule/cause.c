@@ -330,7 +330,7 @@ void find_cause(struct work *w)
 	if (s && !many && !(w->a->nalternates && work_stopped(w)))
 		alternates_of(&x, s, false);
 	/* Last, because it may take all the time that is left. */
-	if (caused && !many) {
+	if (caused && !many && !w->o->unproved) {
 		s = make_sure(&x, s);
 		free(w->a->cause);
 		export_cause(&x, s);

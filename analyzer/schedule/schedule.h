@@ -34,6 +34,7 @@ struct sched_options {
 	enum sched_keeps keeps;
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
+	bool unproved;      /* a root cause of the smallest window that has one will do */
 	bool leave_path;    /* an answer to the same trace had to leave the recorded path: do so at
 			     * once; only conditions have become firm since */
 	/* Called now and then with a phase name and 0..1 (or <0: unknown); returning
