@@ -91,7 +91,7 @@ static void force_read(struct search *s, struct frame *f, const struct touch *re
 	force_value(f, read, read->value - (1ull << shift), &given);
 }
 
-enum { CLASS_NEAR, CLASS_AHEAD, CLASS_OWN, CLASS_SAME_WORDS, CLASS_OTHERS, NCLASSES,
+enum { CLASS_SOURCE, CLASS_NEAR, CLASS_AHEAD, CLASS_OWN, CLASS_SAME_WORDS, CLASS_OTHERS, NCLASSES,
        CLASS_QUIET = NCLASSES };
 
 struct reads {
@@ -147,17 +147,19 @@ static void classify_word(const struct search *s, const struct frame *f, struct 
 		if (t->write || t->thread != f->thread || t->insn > f->insn || writer == f->thread)
 			continue;
 		mine = true;
-		vec_push(&out->of[t->insn + NEAR >= f->insn ? CLASS_NEAR : CLASS_OWN], t);
+		vec_push(&out->of[sources_have(s, t->thread, t->insn) ? CLASS_SOURCE :
+				  t->insn + NEAR >= f->insn ? CLASS_NEAR : CLASS_OWN], t);
 	}
 	for (const struct touch *t = lo; t < hi; t++)
 		if (!t->write && t->thread != f->thread && t->thread != writer)
-			vec_push(&out->of[went_wrong(s, t) ? CLASS_AHEAD :
+			vec_push(&out->of[sources_have(s, t->thread, t->insn) ? CLASS_SOURCE :
+					  went_wrong(s, t) ? CLASS_AHEAD :
 					  mine ? CLASS_SAME_WORDS : CLASS_OTHERS], t);
 }
 
 /*
- * Reads worth moving, in this order: those of the mismatching thread right before
- * the mismatch; those of other threads that will go wrong, right before they do;
+ * Reads worth moving, in this order: those that the branch was made of; those of the mismatching
+ * thread right before the mismatch; those of other threads that will go wrong, right before they do;
  * those of the mismatching thread further back; those of the others on the
  * same words (a lost update is seen only afterwards), and on any word.
  */
@@ -180,10 +182,11 @@ static void classify(struct search *s, const struct frame *f, struct reads *out)
 
 static void force_reads(struct search *s, struct frame *f, const struct reads *reads)
 {
-	size_t first;
+	size_t first, given = 0;
 
-	for (size_t i = 0; i < reads->of[CLASS_NEAR].n && i < FORCED_READS; i++)
-		force_read(s, f, reads->of[CLASS_NEAR].v[i]);
+	for (int c = CLASS_SOURCE; c <= CLASS_NEAR; c++)
+		for (size_t i = 0; i < reads->of[c].n && given < FORCED_READS; i++, given++)
+			force_read(s, f, reads->of[c].v[i]);
 	first = f->n;
 	for (size_t i = 0; i < reads->of[CLASS_QUIET].n && i < FORCED_QUIET; i++)
 		force_read(s, f, reads->of[CLASS_QUIET].v[i]);
@@ -212,10 +215,13 @@ static void place_late(struct frame *f, const struct reads *reads)
 
 static void find_for_branch(struct search *s, struct frame *f)
 {
-	static const size_t most[NCLASSES] = { 64, 80, 128, 192, MAX_CANDIDATES };
+	static const size_t most[NCLASSES] = { 64, 96, 112, 144, 192, MAX_CANDIDATES };
 	struct reads reads = { 0 };
 
+	if (s->frames.n < CROWDED && s->r->res.mismatches <= MANY)
+		sources_find(s, f);
 	classify(s, f, &reads);
+	s->sources.n = 0;
 	for (int c = 0; c < NCLASSES; c++) {
 		size_t first = f->n;
 

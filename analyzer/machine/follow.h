@@ -36,8 +36,8 @@
  * The machine goes back to a *checkpoint* (memory is copy-on-write, so one
  * costs next to nothing) and executes the stretch again, watched: who reads
  * what, who writes it. The reads of the mismatching thread that another
- * thread's write could have answered differently are the candidates, latest
- * first. For each there are two ways out, tried in turn: the read must come
+ * thread's write could have answered differently are the candidates, those that the
+ * branch was made of first (sources.c), then the latest. For each there are two ways out, tried in turn: the read must come
  * *before* a write that it saw, or *after* a write that it did not see. Either is
  * an *edge* between two positions (thread, instruction number); edges restrict
  * when a thread may pass a position, in addition to the ordered points. Places
@@ -363,6 +363,9 @@ void run_explain_forces(struct mach_run *r);
 
 /* run.c */
 void run_tell_branch(struct mach_run *r, const struct mach_block *b, int taken, uint64_t next);
+/* From here on the hooks are called, with symbols; and no longer. */
+void run_hooks_on(struct mach_run *r, const struct mach_hooks *hooks, struct expr_pool *pool, uint64_t from);
+void run_hooks_off(struct mach_run *r);
 err_t run_log_again(struct mach_run *r, size_t first, size_t last, bool *stopped);
 err_t run_log_step(struct mach_run *r, const struct log_step *s);
 err_t run_go_to(struct mach_run *r, uint64_t time, size_t *log);

@@ -266,8 +266,8 @@ void run_tell_branch(struct mach_run *r, const struct mach_block *b, int taken, 
 	r->hooks->branch(r->hooks->arg, &info);
 }
 
-static void hooks_on(struct mach_run *r, const struct mach_hooks *hooks, struct expr_pool *pool,
-		     uint64_t from)
+void run_hooks_on(struct mach_run *r, const struct mach_hooks *hooks, struct expr_pool *pool,
+		  uint64_t from)
 {
 	const struct shadow_hooks sh = { r, hook_access, hook_concretized };
 
@@ -279,7 +279,7 @@ static void hooks_on(struct mach_run *r, const struct mach_hooks *hooks, struct 
 	r->m->access_arg = r;
 }
 
-static void hooks_off(struct mach_run *r)
+void run_hooks_off(struct mach_run *r)
 {
 	run_settle(r);
 	shadow_free(r->m->shadow);
@@ -438,7 +438,7 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 	e = run_go_to(r, from, &log);
 	if (e)
 		return e;
-	hooks_on(r, hooks, pool, from);
+	run_hooks_on(r, hooks, pool, from);
 	if (hooks->begin)
 		hooks->begin(hooks->arg);
 	e = run_log_again(r, log, r->log.n, &stopped);
@@ -456,6 +456,6 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 			hooks->onward(hooks->arg);
 		run_onward(r, hooks->onward_insns);
 	}
-	hooks_off(r);
+	run_hooks_off(r);
 	return e;
 }

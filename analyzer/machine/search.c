@@ -93,6 +93,7 @@ void search_end(struct mach_run *r)
 	vec_free(&s->frames);
 	vec_free(&s->touches);
 	vec_free(&s->wrong);
+	vec_free(&s->sources);
 	vec_free(&s->total.tried);
 	free(s->first_why);
 	free(s);
@@ -260,6 +261,23 @@ static bool looks_back(const struct mach_run *r, const struct search *s)
 	       (!s->pinned || (s->looks < MOST_LOOKS && f->time - s->bases[s->nbases - 2].c->time < LONGEST_LOOK));
 }
 
+static bool near_left(const struct frame *f)
+{
+	for (size_t i = f->next; i < f->n; i++)
+		if (f->candidates[i].near && !f->candidates[i].force)
+			return true;
+	return false;
+}
+
+/* All that is near was tried, and what lay behind it left alone: once more, and it is not. */
+static void start_over(struct frame *f)
+{
+	if (f->shy != SHY || f->round != ROUND_ALONE || near_left(f))
+		return;
+	f->shy = SHY_OVER;
+	f->next = 0;
+}
+
 /*
  * The next candidate of the topmost frame; NULL: none is left. Below a frame
  * that is looking for an order nothing is forced: it can still do so itself.
@@ -270,6 +288,7 @@ static const struct candidate *next_candidate(struct mach_run *r, struct search 
 	bool hurry = is_impatient(r, s);
 
 	for (; f->round < NROUNDS; next_round(r, f)) {
+		start_over(f);
 		if (f->round == ROUND_FORCE && !hurry && (!may_force(s) || looks_back(r, s)))
 			return NULL;
 		while (f->next < f->n) {
@@ -306,12 +325,28 @@ static void leave_the_deep(const struct mach_run *r, struct search *s)
 	}
 }
 
+/*
+ * No other place of what the mismatch was made of, or of what lies right before it, has led on; but the
+ * one before it was resolved by one of several such orders: more likely that was the wrong one.
+ */
+static void leave_alone(const struct mach_run *r, struct search *s)
+{
+	struct frame *top = &s->frames.v[s->frames.n - 1], *below = s->frames.n > 1 ? top - 1 : NULL;
+
+	if (!below || top->round != ROUND_ALONE || top->load || near_left(top) ||
+	    below->round != ROUND_ALONE || below->shy == SHY_OVER || !near_left(below) || is_impatient(r, s))
+		return;
+	below->shy = SHY;
+	drop_frame(s);
+}
+
 static bool next_try(struct mach_run *r, struct search *s)
 {
 	while (s->frames.n && !spent(r, s)) {
 		const struct candidate *c;
 
 		leave_the_deep(r, s);
+		leave_alone(r, s);
 		s->frames.v[s->frames.n - 1].ventured = 0;
 		c = next_candidate(r, s);
 		if (c) {

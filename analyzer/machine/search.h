@@ -30,12 +30,18 @@ struct candidate {
 	bool force;
 	bool buffered;  /* force: a store buffer explains it, so it is as good as an order */
 	bool halves;    /* load and store of this one instruction come apart (totals.c): load tells what it saw */
-	bool near;      /* about a read right before the mismatch */
+	bool near;      /* about a read that the branch was made of, or right before the mismatch */
 	bool quiet;     /* force: a read of what nobody else has written lately */
 	bool elsewhere; /* tried: ran into another mismatch, which may have a way out, too */
 	bool first_half; /* of a thread that goes wrong as well: the mismatch may need another edge */
 	struct order_edge edges[MAX_EDGES];
 	struct mach_forced load;
+};
+
+/* A read, by the number of its instruction. */
+struct source {
+	uint32_t thread;
+	uint64_t insn;
 };
 
 struct wrong_ahead {
@@ -64,6 +70,7 @@ struct frame {
 	uint64_t forces; /* likewise: the run's force_serial */
 	enum round round;
 	unsigned again;  /* the frame below is about the same mismatch, and so on */
+	enum { SHY_NOT, SHY, SHY_OVER } shy; /* a mismatch behind it was left alone for its next order; once over */
 	bool hurried;    /* ROUND_FORCE came before its time */
 	uint64_t deep_since; /* the run's tries when ROUND_DEEP began ... */
 	uint64_t ventured; /* ... or when a candidate led to new ground; 0: it did not */
@@ -117,6 +124,7 @@ struct search {
 		uint32_t times; /* the same read in a row */
 	} last[LAST_TOUCHES]; /* by word; collisions only cost memory */
 	VEC(struct wrong_ahead) wrong; /* threads that went wrong when looking ahead */
+	VEC(struct source) sources; /* of the branch that went wrong: sources.c */
 	struct buffers *buffers; /* while that is done for a load: who may still have stored it */
 	uint32_t wrong_thread;  /* ... and whose it is, up to which instruction */
 	uint64_t wrong_insn;
@@ -166,6 +174,10 @@ void place_bounds(const struct search *s, struct place *p); /* around p->read */
 /* Adds the candidates that move the read. wanted: what it must see; NULL: anything else. */
 void places_of(struct search *s, struct frame *f, const struct touch *read,
 	       const struct wanted_load *wanted);
+
+/* sources.c: after touches_gather(), which reads the mismatching branch was made of. */
+void sources_find(struct search *s, const struct frame *f);
+bool sources_have(const struct search *s, uint32_t thread, uint64_t insn);
 
 /* Fills s->touches, by word and then in their order; of a load's own word, unless of all.
  * False: there are none. */
