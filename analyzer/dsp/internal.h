@@ -111,6 +111,11 @@ bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h);
 bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_hint *h);
 
+/* hint_locks.c */
+char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with);
+bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
+bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
+
 /* hint.c */
 void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);

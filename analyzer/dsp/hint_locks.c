@@ -1,0 +1,134 @@
+/* Advice about locks: who holds which at what they share, and what is left behind when one is let go. */
+#include "analyzer/dsp/internal.h"
+
+/* "Hold `m' where T0.1 reads `n' at a.c:3, and around all that belongs to it: T0.2 holds it when it ..." */
+char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "Hold `%s' where %s ", t->objects[lock].name, dsp_thread_id(t, without.thread));
+	dsp_say_does(&b, t, without);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, without);
+	strbuf_fmt(&b, ", and around all that belongs to it: %s holds it when it ",
+		   dsp_thread_id(t, with.thread));
+	dsp_say_does(&b, t, with);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, with);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
+/* A lock that is held at the one and not at the other, where none is held at both; SYM_NONE: none. */
+static uint32_t held_at_one(const struct sym_trace *t, struct sched_ref with, struct sched_ref without)
+{
+	dsp_held_locks a = { 0 }, b = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(t, with.thread, with.index, &a);
+	dsp_locks_held(t, without.thread, without.index, &b);
+	for (size_t i = 0; i < a.n && lock == SYM_NONE; i++)
+		lock = a.v[i].object;
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n; k++)
+			if (a.v[i].object == b.v[k].object)
+				lock = SYM_NONE;
+	vec_free(&a);
+	vec_free(&b);
+	return lock;
+}
+
+static bool takes(const struct sym_trace *t, uint32_t thread, uint32_t lock)
+{
+	for (size_t i = 0; i < t->threads[thread].nevents; i++) {
+		const struct sym_event *e = &t->threads[thread].events[i];
+
+		if (dsp_acquires(e) && e->target == lock)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One guards what they share with a lock, and the other does not take it. Where one made the other an
+ * order may be what is missing, unless the other takes that lock elsewhere.
+ */
+bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	struct sched_ref with = p->before, without = p->after;
+	uint32_t lock;
+
+	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)))
+		return false;
+	bool related = dsp_fork_towards(t, with.thread, without.thread) != SYM_NONE ||
+		       dsp_fork_towards(t, without.thread, with.thread) != SYM_NONE;
+	lock = held_at_one(t, with, without);
+	if (lock == SYM_NONE) {
+		with = p->after;
+		without = p->before;
+		lock = held_at_one(t, with, without);
+	}
+	if (lock == SYM_NONE || (related && !takes(t, without.thread, lock)))
+		return false;
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = dsp_hold_text(t, lock, without, with);
+	return true;
+}
+
+/* The lock that is held at both, let go by the first in between; SYM_NONE: none. *release: where. */
+static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, struct sched_ref second,
+			  uint32_t *release)
+{
+	dsp_held_locks a = { 0 }, b = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(t, first.thread, first.index, &a);
+	dsp_locks_held(t, second.thread, second.index, &b);
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n; k++)
+			if (a.v[i].object == b.v[k].object)
+				lock = a.v[i].object;
+	*release = first.index + 1;
+	for (; lock != SYM_NONE && *release < t->threads[first.thread].nevents; ++*release) {
+		const struct sym_event *e = &t->threads[first.thread].events[*release];
+
+		if (dsp_releases(e) && e->target == lock)
+			break;
+	}
+	vec_free(&a);
+	vec_free(&b);
+	return *release < t->threads[first.thread].nevents ? lock : SYM_NONE;
+}
+
+/*
+ * Both take the same lock, so either may come first; but what the one leaves behind when it lets the
+ * lock go is what the other's check does not allow.
+ */
+bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
+	struct strbuf b = { 0 };
+	uint32_t lock, release;
+
+	if (t->failure.kind != SYM_FAIL_ASSERT || t->failure.thread != p->after.thread ||
+	    !dsp_is_write(write) || !dsp_is_read(read) ||
+	    dsp_fork_towards(t, write->thread, read->thread) != SYM_NONE ||
+	    dsp_fork_towards(t, read->thread, write->thread) != SYM_NONE)
+		return false;
+	lock = passed_on(t, p->before, p->after, &release);
+	if (lock == SYM_NONE)
+		return false;
+	strbuf_fmt(&b, "Both hold `%s', so either may come first: what %s checks at ",
+		   t->objects[lock].name, dsp_thread_id(t, read->thread));
+	dsp_say_at(&b, t, p->after);
+	strbuf_fmt(&b, " must hold again before %s lets it go at ", dsp_thread_id(t, write->thread));
+	dsp_say_at(&b, t, (struct sched_ref){ write->thread, release });
+	strbuf_str(&b, ", after it ");
+	dsp_say_does(&b, t, p->before);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, p->before);
+	strbuf_str(&b, ". What belongs to that should be done under the same lock, at once.");
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = strbuf_take(&b);
+	return true;
+}
