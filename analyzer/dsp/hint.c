@@ -66,6 +66,13 @@ static bool same_code(const struct sym_trace *t, struct sched_ref a, struct sche
 	return same;
 }
 
+/* One line, but a loop goes over several things there. */
+static bool is_in_loop(const struct sym_trace *t, const struct dsp_region *r)
+{
+	return !r->compared && r->last != SYM_NONE && r->var == SYM_NONE &&
+	       same_code(t, (struct sched_ref){ r->thread, r->first }, r->end);
+}
+
 /* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
 static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
 {
@@ -82,6 +89,9 @@ static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_r
 		place_in(b, t, r->end);
 	} else if (x->line == y->line) {
 		dsp_say_at(b, t, first);
+		if (is_in_loop(t, r))
+			strbuf_fmt(b, " (from `%s' to `%s')", dsp_subject(t, dsp_event_at(t, first)),
+				   dsp_subject(t, dsp_event_at(t, r->end)));
 	} else {
 		/* Compilers move things: say the lines as the source has them. */
 		dsp_say_at(b, t, x->line < y->line ? first : r->end);
@@ -124,7 +134,10 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
-	if (r->both_lock != SYM_NONE)
+	if (r->both_lock != SYM_NONE && r->other_lock != SYM_NONE && r->var == SYM_NONE)
+		return dsp_two_locks_text(t, (struct sched_ref){ r->thread, r->first }, r->both_lock, r->intruder,
+					  r->other_lock);
+	if (r->both_lock != SYM_NONE && r->other_lock == SYM_NONE)
 		return dsp_hold_text(t, r->both_lock, r->intruder, (struct sched_ref){ r->thread, r->first });
 	strbuf_str(&b, "Make ");
 	span(&b, t, r);
@@ -132,7 +145,16 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	dsp_say_does(&b, t, r->intruder);
 	strbuf_str(&b, " at ");
 	dsp_say_at(&b, t, r->intruder);
-	if (r->other_lock != SYM_NONE)
+	if (r->first_lock != SYM_NONE)
+		strbuf_fmt(&b, " in the middle of it: %s holds `%s' for the one and `%s' for the other, but not both "
+			   "at once. Who changes both, and who reads both, has to hold both locks (taken in the "
+			   "same order everywhere), or one for all.", me, t->objects[r->first_lock].name,
+			   t->objects[r->last_lock].name);
+	else if (r->other_lock != SYM_NONE && r->own_lock != SYM_NONE)
+		strbuf_fmt(&b, " in the middle of it. %s holds `%s' throughout, %s holds `%s': it has to be the same "
+			   "lock at both places.", me, t->objects[r->own_lock].name, other,
+			   t->objects[r->other_lock].name);
+	else if (r->other_lock != SYM_NONE)
 		strbuf_fmt(&b, " in the middle of it, under `%s', which %s does not hold "
 			   "throughout. Hold it there too.",
 			   t->objects[r->other_lock].name, me);

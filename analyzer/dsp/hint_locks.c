@@ -49,6 +49,28 @@ static bool takes(const struct sym_trace *t, uint32_t thread, uint32_t lock)
 	return false;
 }
 
+static void say_holds(struct strbuf *b, const struct sym_trace *t, struct sched_ref r, uint32_t lock)
+{
+	strbuf_fmt(b, "%s holds `%s' when it ", dsp_thread_id(t, r.thread), t->objects[lock].name);
+	dsp_say_does(b, t, r);
+	strbuf_str(b, " at ");
+	dsp_say_at(b, t, r);
+}
+
+/* Both were careful, each with a lock of its own. */
+char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t its, struct sched_ref y,
+			 uint32_t others)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_str(&b, "Hold the same lock at both places, and around all that belongs together: ");
+	say_holds(&b, t, x, its);
+	strbuf_str(&b, ", ");
+	say_holds(&b, t, y, others);
+	strbuf_char(&b, '.');
+	return strbuf_take(&b);
+}
+
 /*
  * One guards what they share with a lock, and the other does not take it. Where one made the other an
  * order may be what is missing, unless the other takes that lock elsewhere.
@@ -56,7 +78,7 @@ static bool takes(const struct sym_trace *t, uint32_t thread, uint32_t lock)
 bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	struct sched_ref with = p->before, without = p->after;
-	uint32_t lock;
+	uint32_t lock, own;
 
 	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)))
 		return false;
@@ -68,10 +90,14 @@ bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, str
 		without = p->before;
 		lock = held_at_one(t, with, without);
 	}
-	if (lock == SYM_NONE || (related && !takes(t, without.thread, lock)))
+	if (lock == SYM_NONE)
+		return false;
+	own = held_at_one(t, without, with);
+	if (related && own == SYM_NONE && !takes(t, without.thread, lock))
 		return false;
 	h->kind = DSP_HINT_ATOMIC;
-	h->text = dsp_hold_text(t, lock, without, with);
+	h->text = own != SYM_NONE ? dsp_two_locks_text(t, with, lock, without, own) :
+				    dsp_hold_text(t, lock, without, with);
 	return true;
 }
 

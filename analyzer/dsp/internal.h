@@ -113,6 +113,8 @@ bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_h
 
 /* hint_locks.c */
 char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with);
+char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t its, struct sched_ref y,
+			 uint32_t others);
 bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 

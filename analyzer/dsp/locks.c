@@ -106,6 +106,31 @@ static uint32_t held_without(const dsp_held_locks *first, const dsp_held_locks *
 	return SYM_NONE;
 }
 
+static bool is_held(const dsp_held_locks *held, uint32_t object)
+{
+	for (size_t i = 0; i < held->n; i++)
+		if (held->v[i].object == object)
+			return true;
+	return false;
+}
+
+/*
+ * Things that have a lock each: it is held at the one and at the other, never both, and who got in between goes
+ * by the same rule. Where one lock is held at both ends that is the one to keep.
+ */
+static void locks_of_each(const dsp_held_locks *first, const dsp_held_locks *last, const dsp_held_locks *other,
+			  struct dsp_region *r)
+{
+	uint32_t a = first->n == 1 ? first->v[0].object : SYM_NONE;
+	uint32_t b = last->n == 1 ? last->v[0].object : SYM_NONE;
+
+	r->first_lock = r->last_lock = SYM_NONE;
+	if (r->var != SYM_NONE || a == SYM_NONE || b == SYM_NONE || a == b || (!is_held(other, a) && !is_held(other, b)))
+		return;
+	r->first_lock = a;
+	r->last_lock = b;
+}
+
 void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
 {
 	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
@@ -140,9 +165,10 @@ void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
 			r->shared_lock = r->common_lock;
 		r->common_lock = SYM_NONE;
 	}
-	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE)
+	locks_of_each(&first, &last, &other, r);
+	if (r->common_lock == SYM_NONE)
 		r->own_lock = held_without(&first, &last, &other, true);
-	if (r->common_lock == SYM_NONE && r->other_lock == SYM_NONE && r->own_lock == SYM_NONE)
+	if (r->common_lock == SYM_NONE && r->own_lock == SYM_NONE)
 		r->both_lock = held_without(&first, &last, &other, false);
 	vec_free(&first);
 	vec_free(&last);

@@ -135,6 +135,10 @@ static enum evidence weigh(const struct sym_trace *t, const struct sym_event *fi
 		     (reads && dsp_is_write(first) && dsp_is_write(last)); /* W R W */
 	bool stale = writes && dsp_is_write(first) && dsp_is_read(last); /* W W R */
 
+	/* What a loop adds up, or compares: the failure is about both. */
+	if (split && first->target != last->target && dsp_failure_mentions(t, first) &&
+	    dsp_failure_mentions(t, last))
+		return DEPENDENT;
 	/*
 	 * The same instruction twice: two rounds of a loop, not one region, unless the second goes on
 	 * with what the first one read (a compare-and-swap that is tried again); once: an update.
