@@ -1,6 +1,6 @@
 /*
- * Advice about what is made known before it is ready: one thread writes a pointer, a flag or a counter, by
- * which another one finds what the first still has to fill in. No lock around the filling helps there, and
+ * Advice about what is made known before it is ready: one thread writes a pointer, a flag or a counter, or posts
+ * a semaphore, by which another one finds what the first still has to fill in. No lock around the filling helps there, and
  * nobody has to wait: it only has to be done first.
  */
 #include "analyzer/dsp/internal.h"
@@ -45,15 +45,69 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 	return false;
 }
 
+static bool uses_semaphore(const struct sym_trace *t, uint32_t thread, uint32_t sem, enum sym_op op)
+{
+	for (uint32_t i = 0; i < t->threads[thread].nevents; i++) {
+		const struct sym_event *e = &t->threads[thread].events[i];
+
+		if (e->op == op && e->target == sem)
+			return true;
+	}
+	return false;
+}
+
+/* The thread's last event of this kind before its event r, of any semaphore or of this one; SYM_NONE: none. */
+static uint32_t last_of(const struct sym_trace *t, struct sched_ref r, enum sym_op op, uint32_t sem)
+{
+	for (uint32_t i = r.index; i-- > 0;) {
+		const struct sym_event *e = &t->threads[r.thread].events[i];
+
+		if (e->op == op && (sem == SYM_NONE || e->target == sem) && (op != SYM_SEMWAIT || e->result == 1))
+			return i;
+	}
+	return SYM_NONE;
+}
+
+/*
+ * The same by a semaphore, which the one only posts and the other only waits for: it tells that something is there.
+ * *looked becomes the first that the other one does there.
+ */
+static bool find_posted(const struct dsp_map *m, struct sched_ref *looked, struct sched_ref filled,
+			struct sched_ref *posted)
+{
+	const struct sym_trace *t = m->t;
+	uint32_t var = dsp_event_at(t, filled)->target;
+	struct sched_ref wait = { looked->thread, last_of(t, *looked, SYM_SEMWAIT, SYM_NONE) };
+	uint32_t sem;
+
+	if (wait.index == SYM_NONE)
+		return false;
+	sem = dsp_event_at(t, wait)->target;
+	*posted = (struct sched_ref){ filled.thread, last_of(t, filled, SYM_SEMPOST, sem) };
+	if (posted->index == SYM_NONE || uses_semaphore(t, looked->thread, sem, SYM_SEMPOST) ||
+	    uses_semaphore(t, filled.thread, sem, SYM_SEMWAIT) ||
+	    dsp_at(m, DSP_FAILING, *posted) > dsp_at(m, DSP_FAILING, wait))
+		return false;
+	for (uint32_t i = wait.index; i < looked->index; i++) {
+		const struct sym_event *e = &t->threads[looked->thread].events[i];
+
+		if (dsp_is_memory(e) && e->target == var)
+			looked->index = i;
+	}
+	return true;
+}
+
 bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
 	const struct sym_event *looked = dsp_event_at(t, p->before), *filled = dsp_event_at(t, p->after);
-	struct sched_ref published;
+	struct sched_ref published, look = p->before;
 	struct strbuf b = { 0 };
 
-	if (looked->op != SYM_READ || !dsp_is_write(filled) || looked->target != filled->target ||
-	    !find_published(m, p->before, p->after, &published))
+	if (!dsp_is_memory(looked) || !dsp_is_write(filled) || looked->target != filled->target)
+		return false;
+	if (!find_posted(m, &look, p->after, &published) &&
+	    (looked->op != SYM_READ || !find_published(m, p->before, p->after, &published)))
 		return false;
 	strbuf_str(&b, "Do ");
 	dsp_say_at(&b, t, p->after);
@@ -63,10 +117,10 @@ bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 	dsp_say_at(&b, t, published);
 	strbuf_str(&b, ", where it ");
 	dsp_say_does(&b, t, published);
-	strbuf_fmt(&b, ": going by that, %s ", dsp_thread_id(t, p->before.thread));
-	dsp_say_does(&b, t, p->before);
+	strbuf_fmt(&b, ": going by that, %s ", dsp_thread_id(t, look.thread));
+	dsp_say_does(&b, t, look);
 	strbuf_str(&b, " at ");
-	dsp_say_at(&b, t, p->before);
+	dsp_say_at(&b, t, look);
 	strbuf_str(&b, " too early.");
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);

@@ -26,6 +26,29 @@ static void known_too_early(struct fixture *fx)
 	fixture_alternate(fx, "00 1 2 1 22");
 }
 
+/* T0.1 posts the semaphore and stores the item afterwards; T0.2 takes what is there, and empties the place. */
+static void posted_too_early(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/shop", "/src/shop.c");
+	struct sym_object sem = { .name = (char *)"items", .kind = SYM_SEM, .owner = SYM_NONE };
+	uint32_t items = sym_add_object(fx->trace, &sem), slot = fixture_var(fx, "slot", "int", 0);
+
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_READ, slot, "make", 8);
+	fixture_event(fx, 1, SYM_SEMPOST, items, "make", 10);
+	uint32_t fill = fixture_writes(fx, 1, slot, 7, "make", 11);
+	uint32_t wait = fixture_event(fx, 2, SYM_SEMWAIT, items, "sell", 20);
+	uint32_t look = fixture_event(fx, 2, SYM_READ, slot, "sell", 21);
+	uint32_t clear = fixture_writes(fx, 2, slot, 0, "sell", 22);
+
+	fixture_at(fx, 2, wait)->result = 1;
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "sell", 23);
+	fixture_asserts(fx, 2, look, 0, "Assertion `item' failed");
+	fixture_order(fx, &fx->answer.failing, "00 11 2222 1");
+	fixture_cause(fx, 2, clear, 1, fill);
+	fixture_alternate(fx, "00 111 2222");
+}
+
 /* Both count under a lock that both have for reading. */
 static void readers_count(struct fixture *fx)
 {
@@ -61,6 +84,9 @@ static void readers_count(struct fixture *fx)
 static const struct expected table[] = {
 	{ "an object that is known before it is filled in", known_too_early, DSP_HINT_ORDER,
 	  { "Do shop.c:11 (T0.1 writes `item->price') before shop.c:10", "writes `item'", "T0.2 reads",
+	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
+	{ "a semaphore that is posted before the item is there", posted_too_early, DSP_HINT_ORDER,
+	  { "Do shop.c:11 (T0.1 writes `slot') before shop.c:10", "posts `items'", "T0.2 reads `slot'",
 	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
 	{ "readers that count", readers_count, DSP_HINT_ATOMIC,
 	  { "Make stats.c:11 one atomic step", "Both hold `rw', but for reading", "lock it for writing" },
