@@ -6,7 +6,9 @@
  *
  * Such a word is found by what is done to it in the window, in the order of the run: taken by an
  * atomic update that looks whether it succeeded, by two threads at least; attempts that fail go
- * on until one succeeds (or are those of a trylock); what was read of it decides nothing but that.
+ * on until one succeeds (or are those of a trylock); what was read of it decides nothing but that. A word that
+ * is counted up is taken for one only where somebody was seen to wait for it: who counts users, and checks that
+ * there was none, does not lock anything.
  * One step that does not fit, and it stays a variable.
  */
 #include "analyzer/symtrace/extract_internal.h"
@@ -27,6 +29,8 @@ struct word {
 	uint32_t last;    /* one of them */
 	uint32_t owner;   /* when the window begins, or SYM_NONE */
 	uint32_t object;
+	bool counted;     /* taken by counting up */
+	bool waited;      /* somebody stayed at it until it was free */
 	VEC(struct touch) touches;
 };
 
@@ -36,6 +40,7 @@ struct locks {
 	uint32_t *var_of;     /* by symbol: what was read, or SYM_NONE */
 	bool *asked;          /* by symbol: a branch asks for it */
 	enum part **parts;    /* by thread and event */
+	uint64_t *probe;      /* by symbol: values to try an expression with, all zero */
 	/* An expression's symbols: of which word, and are there others? */
 	uint32_t word;
 	bool others;
@@ -89,6 +94,26 @@ static bool stays_at_it(const struct locks *l, const struct sym_event *e)
 	return on_variable(next) && next->target == e->target;
 }
 
+/* Does it go on changing, taken once more? */
+static bool counts_up(const struct locks *l, const struct sym_event *e, uint64_t now)
+{
+	uint64_t *was, next;
+
+	if (!e->symbol || !e->value)
+		return false;
+	was = &l->probe[expr_get(l->t->pool, e->symbol)->value];
+	*was = now;
+	next = expr_eval(l->t->pool, e->value, l->probe);
+	*was = 0;
+	return next != now;
+}
+
+/* It is not its own, and its thread does not leave it alone. */
+static bool waits_at(const struct locks *l, const struct sym_event *e, uint32_t owner)
+{
+	return owner != e->thread && e->index + 1 < l->t->threads[e->thread].nevents && stays_at_it(l, e);
+}
+
 static enum part take(struct word *w, const struct sym_event *e)
 {
 	if (!w->taken++)
@@ -105,12 +130,14 @@ static enum part step(const struct locks *l, struct word *w, const struct sym_ev
 {
 	uint64_t was = *now;
 
+	w->waited |= was && waits_at(l, e, *owner);
 	if (e->op == SYM_READ)
 		return *owner == e->thread || stays_at_it(l, e) ? PART_DROPPED : PART_NONE;
 	if (e->op == SYM_WRITE || e->value)
 		*now = e->seen;
 	if (!was && *now && e->op == SYM_RMW) {
 		*owner = e->thread;
+		w->counted |= counts_up(l, e, *now);
 		return take(w, e);
 	}
 	if (was && !*now && (*owner == e->thread || *owner == SYM_NONE)) {
@@ -148,7 +175,7 @@ static void live(struct locks *l, uint32_t var)
 		l->parts[e->thread][e->index] = p;
 		w->no = p == PART_NONE;
 	}
-	w->no |= w->takers < 2;
+	w->no |= w->takers < 2 || (w->counted && !w->waited);
 }
 
 /* ---- what was read of it ---- */
@@ -355,6 +382,7 @@ static struct locks *locks_new(struct sym_trace *t)
 	l->var_of = xcalloc(symbols + 1, sizeof *l->var_of);
 	memset(l->var_of, 0xff, symbols * sizeof *l->var_of);
 	l->asked = xcalloc(symbols + 1, sizeof *l->asked);
+	l->probe = xcalloc(symbols + 1, sizeof *l->probe);
 	l->parts = xcalloc(t->nthreads + 1, sizeof *l->parts);
 	for (size_t i = 0; i < t->nthreads; i++)
 		l->parts[i] = xcalloc(t->threads[i].nevents + 1, sizeof **l->parts);
@@ -370,6 +398,7 @@ static void locks_free(struct locks *l)
 	free(l->words);
 	free(l->var_of);
 	free(l->asked);
+	free(l->probe);
 	free(l->parts);
 	free(l);
 }
