@@ -427,7 +427,7 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 
 	if (fence_hint(t, a, &d->hint))
 		return;
-	if (dsp_waits_hint(m, &d->hint))
+	if (dsp_waits_hint(m, &d->hint) || dsp_aba_hint(m, &d->hint))
 		return;
 	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
 		return;

@@ -99,6 +99,8 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
 
+/* The expression is made of what was read there, among others. */
+bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_event *read);
 /* Conditions between the two events of a thread mention what the first one read. */
 bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last);
 /* The failure's condition does. */
@@ -106,6 +108,9 @@ bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e);
 
 /* hint_published.c: p, which the alternate has the other way round. */
 bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
+
+/* hint_aba.c */
+bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h);
 
 /* hint_waits.c */
 bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h);

@@ -59,13 +59,18 @@ static const struct expr *read_symbol(const struct sym_trace *t, const struct sy
 	return x && x->op == EX_SYMBOL ? x : NULL;
 }
 
+bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_event *read)
+{
+	const struct expr *x = read_symbol(t, read);
+
+	return x && mentions(t, e, x->value);
+}
+
 /* What `last` writes is made of what `first` read. */
 static bool written_from(const struct sym_trace *t, const struct sym_event *first,
 			 const struct sym_event *last)
 {
-	const struct expr *x = read_symbol(t, first);
-
-	return x && dsp_is_write(last) && mentions(t, last->value, x->value);
+	return dsp_is_write(last) && dsp_mentions_read(t, last->value, first);
 }
 
 /* What `last` found is compared with what `first` read. */
@@ -99,9 +104,7 @@ bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first
 
 bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e)
 {
-	const struct expr *x = read_symbol(t, e);
-
-	return x && t->failure.thread == e->thread && mentions(t, t->failure.condition, x->value);
+	return t->failure.thread == e->thread && dsp_mentions_read(t, t->failure.condition, e);
 }
 
 /* What `last` does, or whether it is reached, depends on what `first` read; or the failure compares the two. */
@@ -452,9 +455,7 @@ static void split_by_check(const struct dsp_map *m, const struct dsp_pair *p, ca
 
 static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
 {
-	const struct expr *x = read_symbol(t, e);
-
-	return x && mentions(t, t->failure.condition, x->value);
+	return dsp_mentions_read(t, t->failure.condition, e);
 }
 
 /* What it read its creator had given it before it was there: nobody was going to change that. */

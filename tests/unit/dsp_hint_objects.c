@@ -49,6 +49,47 @@ static void posted_too_early(struct fixture *fx)
 	fixture_alternate(fx, "00 111 2222");
 }
 
+/*
+ * T0.1 reads the head of a list and what comes next, and swaps. In between T0.2 takes the first two elements, and
+ * brings the first one back, which `later' comes behind.
+ */
+static void swapped(struct fixture *fx, uint64_t later)
+{
+	fixture_init(fx, "/home/u/list", "/src/list.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t head = fixture_var(fx, "head", "int", 1), next = fixture_var(fx, "next[1]", "int", 2);
+
+	fixture_children(fx);
+	uint32_t read = fixture_event(fx, 1, SYM_READ, head, "get", 10);
+	uint32_t second = fixture_event(fx, 1, SYM_READ, next, "get", 11);
+	uint32_t swap = fixture_event(fx, 1, SYM_RMW, head, "get", 12);
+
+	fixture_at(fx, 1, swap)->value = fixture_sym(fx, 1, second);
+	fixture_cond(fx, 1, swap, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, swap), fixture_sym(fx, 1, read)));
+	fixture_writes(fx, 2, head, 2, "get", 12);
+	uint32_t away = fixture_writes(fx, 2, head, 3, "get", 12);
+	fixture_writes(fx, 2, next, later, "put", 20);
+	fixture_writes(fx, 2, head, 1, "put", 21);
+	uint32_t end = fixture_event(fx, 0, SYM_READ, head, "main", 30);
+
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 31);
+	fixture_asserts(fx, 0, end, 2, "Assertion `head == 3' failed");
+	fixture_order(fx, &fx->answer.failing, "00 11 2222 1 00");
+	fixture_cause(fx, 1, second, 2, away + 1);
+	fixture_alternate(fx, "00 2222 111 00");
+}
+
+static void swapped_blindly(struct fixture *fx)
+{
+	swapped(fx, 3);
+}
+
+/* It was away, but what comes next is what was read: nothing is lost by that. */
+static void swapped_rightly(struct fixture *fx)
+{
+	swapped(fx, 2);
+}
+
 /* Both count under a lock that both have for reading. */
 static void readers_count(struct fixture *fx)
 {
@@ -88,6 +129,11 @@ static const struct expected table[] = {
 	{ "a semaphore that is posted before the item is there", posted_too_early, DSP_HINT_ORDER,
 	  { "Do shop.c:11 (T0.1 writes `slot') before shop.c:10", "posts `items'", "T0.2 reads `slot'",
 	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
+	{ "a swap that does not notice", swapped_blindly, DSP_HINT_ATOMIC,
+	  { "compare-and-swap of `head' at list.c:12 notice", "(ABA)",
+	    "T0.2 changes it at list.c:12 and makes it the same again at list.c:21", "read from `next[1]' at list.c:11" },
+	  DSP_HINT_NONE, 0 },
+	{ "a swap that need not notice", swapped_rightly, DSP_HINT_ORDER, { "list.c:11" }, DSP_HINT_NONE, 0 },
 	{ "readers that count", readers_count, DSP_HINT_ATOMIC,
 	  { "Make stats.c:11 one atomic step", "Both hold `rw', but for reading", "lock it for writing" },
 	  DSP_HINT_NONE, 1 },
