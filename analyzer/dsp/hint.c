@@ -74,7 +74,7 @@ static bool is_in_loop(const struct sym_trace *t, const struct dsp_region *r)
 }
 
 /* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
-static void span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
+void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
 {
 	struct sched_ref first = { r->thread, r->first };
 	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first));
@@ -106,7 +106,7 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 
 	strbuf_fmt(&b, "Read `%s' and `%s' in one atomic step (",
 		   dsp_subject(t, dsp_event_at(t, first)), dsp_subject(t, dsp_event_at(t, r->end)));
-	span(&b, t, r);
+	dsp_say_span(&b, t, r);
 	strbuf_fmt(&b, ", %s), and change them in one: the failure depends on both, and %s had "
 		   "only come to ",
 		   dsp_thread_id(t, r->thread), dsp_thread_id(t, r->intruder.thread));
@@ -124,7 +124,7 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 
 	if (r->common_lock != SYM_NONE) {
 		strbuf_fmt(&b, "Keep `%s' locked from ", t->objects[r->common_lock].name);
-		span(&b, t, r);
+		dsp_say_span(&b, t, r);
 		strbuf_fmt(&b, ": %s lets it go at ", me);
 		dsp_say_at(&b, t, (struct sched_ref){ r->thread, r->release });
 		strbuf_fmt(&b, ", and %s gets in between and ", other);
@@ -140,7 +140,7 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	if (r->both_lock != SYM_NONE && r->other_lock == SYM_NONE)
 		return dsp_hold_text(t, r->both_lock, r->intruder, (struct sched_ref){ r->thread, r->first });
 	strbuf_str(&b, "Make ");
-	span(&b, t, r);
+	dsp_say_span(&b, t, r);
 	strbuf_fmt(&b, " one atomic step: %s ", other);
 	dsp_say_does(&b, t, r->intruder);
 	strbuf_str(&b, " at ");
@@ -419,6 +419,25 @@ static bool fence_hint(const struct sym_trace *t, const struct sched_answer *a, 
 	return true;
 }
 
+/* Pairs that are looked at for it. */
+#define PAIRS_INSIDE 16
+
+/* What meets should not have met, by a lock that lets in two. */
+static bool both_inside(const struct dsp_map *m, const dsp_pairs *pairs, const struct dsp *d, struct dsp_hint *h)
+{
+	const struct dsp_region *r = d->nregions ? &d->regions[0] : NULL;
+
+	if (r && (dsp_broken_lock_hint(m, (struct sched_ref){ r->thread, r->first }, r->intruder, h) ||
+		  (r->last != SYM_NONE && dsp_broken_lock_hint(m, r->end, r->intruder, h))))
+		return true;
+	for (size_t i = 0; i < pairs->n && i < PAIRS_INSIDE; i++)
+		if (dsp_is_memory(dsp_event_at(m->t, pairs->v[i].before)) &&
+		    dsp_is_memory(dsp_event_at(m->t, pairs->v[i].after)) &&
+		    dsp_broken_lock_hint(m, pairs->v[i].before, pairs->v[i].after, h))
+			return true;
+	return false;
+}
+
 void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct sched_answer *a,
 		   struct dsp *d)
 {
@@ -432,6 +451,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
 		return;
 	p = pair_to_order(t, pairs);
+	if (both_inside(m, pairs, d, &d->hint))
+		return;
 	if (p && dsp_published_hint(m, p, &d->hint))
 		return;
 	if ((p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint)) ||

@@ -141,7 +141,8 @@ bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h)
 	name = dsp_subject(t, dsp_event_at(t, a.swap));
 	strbuf_fmt(&b, "Let the compare-and-swap of `%s' at ", name);
 	dsp_say_at(&b, t, a.swap);
-	strbuf_str(&b, " notice that it was changed and changed back (ABA), by a counter beside it, say, or keep others out");
+	strbuf_str(&b, " notice that it was changed and changed back (ABA), by a counter beside it, say, or keep "
+		   "others out");
 	say_line(&b, t, " from ", a.read);
 	strbuf_fmt(&b, " on: %s reads `%s' there,", dsp_thread_id(t, a.read.thread), name);
 	strbuf_fmt(&b, " %s changes it", dsp_thread_id(t, a.away.thread));
@@ -151,8 +152,8 @@ bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h)
 	else
 		strbuf_fmt(&b, ", %s makes it the same again", dsp_thread_id(t, a.back.thread));
 	say_line(&b, t, " at ", a.back);
-	strbuf_fmt(&b, "; the swap succeeds, and puts there what %s had read from `%s'", dsp_thread_id(t, a.swap.thread),
-		   dsp_subject(t, dsp_event_at(t, a.stale)));
+	strbuf_fmt(&b, "; the swap succeeds, and puts there what %s had read from `%s'",
+		   dsp_thread_id(t, a.swap.thread), dsp_subject(t, dsp_event_at(t, a.stale)));
 	say_line(&b, t, " at ", a.stale);
 	strbuf_str(&b, ", which was something else by then.");
 	h->kind = DSP_HINT_ATOMIC;

@@ -1,6 +1,9 @@
 /* Advice about locks: who holds which at what they share, and what is left behind when one is let go. */
 #include "analyzer/dsp/internal.h"
 
+/* So far back it is looked for where a thread took what it holds. */
+#define NEAR 400
+
 /* "Hold `m' where T0.1 reads `n' at a.c:3, and around all that belongs to it: T0.2 holds it when it ..." */
 char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with)
 {
@@ -157,4 +160,123 @@ bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, str
 	h->kind = DSP_HINT_ATOMIC;
 	h->text = strbuf_take(&b);
 	return true;
+}
+
+/* A lock of the program's own making that is taken in two steps: looked at, and written when it is free. */
+struct taken {
+	struct sched_ref look, take;
+	uint64_t was, is; /* free and taken */
+};
+
+static const struct expr *constant(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct expr *x = e->op == SYM_WRITE && e->value != EXPR_NONE ? expr_get(t->pool, e->value) : NULL;
+
+	return x && x->op == EX_CONST ? x : NULL;
+}
+
+/* The thread's next write of it, or else the end of the order. */
+static size_t held_until(const struct dsp_map *m, const struct taken *k)
+{
+	const struct sym_thread *th = &m->t->threads[k->take.thread];
+
+	for (uint32_t i = k->take.index + 1; i < th->nevents; i++)
+		if (dsp_is_write(&th->events[i]) && th->events[i].target == th->events[k->take.index].target)
+			return dsp_at(m, DSP_FAILING, (struct sched_ref){ k->take.thread, i });
+	return DSP_NEVER;
+}
+
+/* Does the thread make it free elsewhere? Else it is a flag, not a lock. */
+static bool lets_go(const struct sym_trace *t, const struct taken *k)
+{
+	const struct sym_thread *th = &t->threads[k->take.thread];
+
+	for (uint32_t i = 0; i < th->nevents; i++) {
+		const struct expr *x = constant(t, &th->events[i]);
+
+		if (x && th->events[i].target == th->events[k->take.index].target && x->value == k->was)
+			return true;
+	}
+	return false;
+}
+
+/* This write: is it of a constant, since what the thread read there last was another one? */
+static bool is_taking(const struct dsp_map *m, struct sched_ref write, struct taken *k)
+{
+	const struct sym_thread *th = &m->t->threads[write.thread];
+	const struct expr *x = constant(m->t, &th->events[write.index]);
+
+	for (uint32_t i = write.index; x && i-- > 0 && write.index - i < NEAR;) {
+		const struct sym_event *e = &th->events[i];
+		const struct dsp_flow *f;
+
+		if (!dsp_is_memory(e) || e->target != th->events[write.index].target)
+			continue;
+		*k = (struct taken){ { write.thread, i }, write, 0, x->value };
+		f = e->op == SYM_READ ? dsp_flow_into(m, DSP_FAILING, k->look) : NULL;
+		if (!f || !f->has_value || f->value == k->is || !dsp_decides_on_way(m->t, e, &th->events[write.index]))
+			return false;
+		k->was = f->value;
+		return lets_go(m->t, k);
+	}
+	return false;
+}
+
+/* Does the thread hold this variable at r, as a lock? */
+static bool holds_word(const struct dsp_map *m, struct sched_ref r, uint32_t var, struct taken *k)
+{
+	const struct sym_thread *th = &m->t->threads[r.thread];
+
+	for (uint32_t i = r.index; i-- > 0 && r.index - i < NEAR;)
+		if (dsp_is_write(&th->events[i]) && th->events[i].target == var)
+			return is_taking(m, (struct sched_ref){ r.thread, i }, k);
+	return false;
+}
+
+static bool both_hold(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, uint32_t var, struct taken *a,
+		      struct taken *b)
+{
+	return holds_word(m, x, var, a) && holds_word(m, y, var, b) && a->was == b->was &&
+	       dsp_at(m, DSP_FAILING, a->take) < held_until(m, b) && dsp_at(m, DSP_FAILING, b->take) < held_until(m, a);
+}
+
+static char *broken_lock_text(const struct sym_trace *t, const struct taken *a, const struct taken *b,
+			      struct sched_ref x, struct sched_ref y)
+{
+	struct dsp_region r = { .thread = a->look.thread, .first = a->look.index, .last = a->take.index,
+				.end = a->take, .var = dsp_event_at(t, a->take)->target };
+	struct strbuf s = { 0 };
+
+	strbuf_str(&s, "Make ");
+	dsp_say_span(&s, t, &r);
+	strbuf_fmt(&s, " one atomic step (an exchange or a compare-and-swap whose result is looked at): %s finds `%s' "
+		   "free there and takes it, and so does %s at ", dsp_thread_id(t, a->take.thread),
+		   dsp_subject(t, dsp_event_at(t, a->take)), dsp_thread_id(t, b->take.thread));
+	dsp_say_at(&s, t, b->take);
+	strbuf_fmt(&s, " before it is let go. Both are inside when %s ", dsp_thread_id(t, x.thread));
+	dsp_say_does(&s, t, x);
+	strbuf_str(&s, " at ");
+	dsp_say_at(&s, t, x);
+	strbuf_fmt(&s, " and %s ", dsp_thread_id(t, y.thread));
+	dsp_say_does(&s, t, y);
+	strbuf_str(&s, " at ");
+	dsp_say_at(&s, t, y);
+	strbuf_char(&s, '.');
+	return strbuf_take(&s);
+}
+
+bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, struct dsp_hint *h)
+{
+	const struct sym_thread *th = &m->t->threads[x.thread];
+	struct taken a, b;
+
+	for (uint32_t i = x.index; x.thread != y.thread && i-- > 0 && x.index - i < NEAR;) {
+		if (!constant(m->t, &th->events[i]) || th->events[i].target == dsp_event_at(m->t, x)->target ||
+		    !both_hold(m, x, y, th->events[i].target, &a, &b))
+			continue;
+		h->kind = DSP_HINT_ATOMIC;
+		h->text = broken_lock_text(m->t, &a, &b, x, y);
+		return true;
+	}
+	return false;
 }

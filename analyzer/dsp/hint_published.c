@@ -1,7 +1,7 @@
 /*
  * Advice about what is made known before it is ready: one thread writes a pointer, a flag or a counter, or posts
- * a semaphore, by which another one finds what the first still has to fill in. No lock around the filling helps there, and
- * nobody has to wait: it only has to be done first.
+ * a semaphore, by which another one finds what the first still has to fill in. No lock around the filling
+ * helps there, and nobody has to wait: it only has to be done first.
  */
 #include "analyzer/dsp/internal.h"
 

@@ -120,11 +120,14 @@ bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_h
 char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with);
 char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t its, struct sched_ref y,
 			 uint32_t others);
+/* x and y, of two threads, are both where a lock of the program's own making should let only one. */
+bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, struct dsp_hint *h);
 bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 
 /* hint.c */
 void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
+void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r);
 void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread);
 void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,

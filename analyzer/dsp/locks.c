@@ -125,7 +125,8 @@ static void locks_of_each(const dsp_held_locks *first, const dsp_held_locks *las
 	uint32_t b = last->n == 1 ? last->v[0].object : SYM_NONE;
 
 	r->first_lock = r->last_lock = SYM_NONE;
-	if (r->var != SYM_NONE || a == SYM_NONE || b == SYM_NONE || a == b || (!is_held(other, a) && !is_held(other, b)))
+	if (r->var != SYM_NONE || a == SYM_NONE || b == SYM_NONE || a == b ||
+	    (!is_held(other, a) && !is_held(other, b)))
 		return;
 	r->first_lock = a;
 	r->last_lock = b;

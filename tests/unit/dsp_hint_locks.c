@@ -107,10 +107,58 @@ static void creator_has_another(struct fixture *fx)
 	fixture_alternate(fx, "00000 22");
 }
 
+/* Both look whether `held' is free, take it, count, and let it go. */
+static void own_lock(struct fixture *fx, const char *failing)
+{
+	fixture_init(fx, "/home/u/spin", "/src/spin.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t held = fixture_var(fx, "held", "int", 0), n = fixture_var(fx, "n", "int", 0), read = 0, write = 0;
+	expr_id one = expr_const(t->pool, 32, 1);
+
+	fixture_children(fx);
+	for (uint32_t k = 1; k < 3; k++) {
+		uint32_t look = fixture_event(fx, k, SYM_READ, held, "take", 10);
+
+		fixture_cond(fx, k, look, expr_binary(t->pool, EX_EQ, fixture_sym(fx, k, look),
+						      expr_const(t->pool, 32, 0)));
+		fixture_writes(fx, k, held, 1, "take", 12);
+		read = fixture_event(fx, k, SYM_READ, n, "count", 20);
+		write = fixture_event(fx, k, SYM_WRITE, n, "count", 20);
+		fixture_at(fx, k, write)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, k, read), one);
+		fixture_writes(fx, k, held, 0, "drop", 15);
+	}
+	uint32_t end = fixture_event(fx, 0, SYM_READ, n, "main", 60);
+
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "main", 61);
+	fixture_asserts(fx, 0, end, 1, "Assertion `n == 2' failed");
+	fixture_order(fx, &fx->answer.failing, failing);
+	fixture_cause(fx, 1, read, 2, write);
+	fixture_alternate(fx, "00 11111 22222 00");
+}
+
+static void lets_in_two(struct fixture *fx)
+{
+	own_lock(fx, "00 1 22 11 222 11 00");
+}
+
+/* T0.1 takes nothing: it writes what it found. */
+static void lets_in_one(struct fixture *fx)
+{
+	own_lock(fx, "00 111 22222 11 00");
+	fixture_at(fx, 1, 1)->value = expr_const(fx->trace->pool, 32, 0);
+}
+
 static const struct expected table[] = {
+	{ "a lock of one's own that lets in two", lets_in_two, DSP_HINT_ATOMIC,
+	  { "Make spin.c:10 to 12 one atomic step (an exchange",
+	    "T0.1 finds `held' free there and takes it, and so does T0.2",
+	    "Both are inside when T0.1 reads `n' at spin.c:20 and T0.2" }, DSP_HINT_NONE, 1 },
+	{ "a variable that both write, but which is no lock", lets_in_one, DSP_HINT_ATOMIC,
+	  { "Make spin.c:20 one atomic step", "no lock is held at both places" }, DSP_HINT_NONE, 1 },
 	{ "a lock for each of two, who changes them is seen in between", mover_cut, DSP_HINT_ATOMIC,
 	  { "Make bank.c:10 to 20 one atomic step", "T0.1 holds `lock_a' for the one",
-	    "`lock_b' for the other, but not both at once", "who reads both, has to hold both locks" }, DSP_HINT_NONE, 1 },
+	    "`lock_b' for the other, but not both at once", "who reads both, has to hold both locks" },
+	  DSP_HINT_NONE, 1 },
 	{ "a lock for each of two, who reads them is overtaken", auditor_cut, DSP_HINT_ATOMIC,
 	  { "Make bank.c:40 (from `a' to `b') one atomic step: T0.1 writes `a'", "T0.2 holds `lock_a' for the one",
 	    "has to hold both locks" }, DSP_HINT_NONE, 1 },
