@@ -63,6 +63,39 @@ bool explain_writes(const struct sym_event *e)
 	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
 }
 
+static bool takes(const struct sym_event *e)
+{
+	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
+	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result == 1);
+}
+
+/* The last that the thread did to the lock before the event, not too far back, was to take it. */
+static bool holds(const struct look *l, struct sched_ref r, uint32_t lock)
+{
+	uint32_t least = r.index > NEAR ? r.index - NEAR : 0;
+
+	for (uint32_t i = r.index; i-- > least;) {
+		const struct sym_event *e = &l->t->threads[r.thread].events[i];
+
+		if (e->target == lock && (takes(e) || e->op == SYM_UNLOCK))
+			return e->op != SYM_UNLOCK;
+	}
+	return false;
+}
+
+static bool are_guarded(const struct look *l, struct sched_ref a, struct sched_ref b)
+{
+	uint32_t least = a.index > NEAR ? a.index - NEAR : 0;
+
+	for (uint32_t i = a.index; i-- > least;) {
+		const struct sym_event *e = &l->t->threads[a.thread].events[i];
+
+		if (takes(e) && holds(l, a, e->target) && holds(l, b, e->target))
+			return true;
+	}
+	return false;
+}
+
 /* z came before y in the failing order, and does not where it was saved. */
 static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
@@ -79,7 +112,9 @@ static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct 
 		if (l->failing_at[y.thread][i] > l->failing_at[z.thread][z.index])
 			continue;
 		/* What changed under its hands, or was seen before it had changed it. */
-		return explain_writes(ez) || e->op != SYM_WRITE ? EXPLAIN_PAIR_CUTS : EXPLAIN_PAIR_ACCESSES;
+		if (!explain_writes(ez) && e->op == SYM_WRITE)
+			return EXPLAIN_PAIR_ACCESSES;
+		return are_guarded(l, z, y) ? EXPLAIN_PAIR_CUTS_GUARDED : EXPLAIN_PAIR_CUTS;
 	}
 	return EXPLAIN_PAIR_ACCESSES;
 }

@@ -114,7 +114,13 @@ err_t explain_prefer_cut(struct explanation *e);
 bool explain_has_cause(const struct explanation *e); /* one that was shown to be minimal */
 
 /* What a pair that is turned round tells, from worst to best. */
-enum explain_pair { EXPLAIN_PAIR_NONE, EXPLAIN_PAIR_OBJECTS, EXPLAIN_PAIR_ACCESSES, EXPLAIN_PAIR_CUTS };
+enum explain_pair {
+	EXPLAIN_PAIR_NONE,
+	EXPLAIN_PAIR_OBJECTS,
+	EXPLAIN_PAIR_ACCESSES,
+	EXPLAIN_PAIR_CUTS_GUARDED, /* both under one lock: what was cut is two stretches under it, at most */
+	EXPLAIN_PAIR_CUTS,
+};
 
 /*
  * decisive.c: `saving` keeps the failing order for its first `kept` events and does not fail. The

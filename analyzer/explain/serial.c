@@ -297,8 +297,8 @@ static enum telling find_own_pair(const struct serial *s, size_t which, struct e
 	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
 	new->end = new->order.n;
 	return explain_decisive_pair(s->e->extracted->trace, s->failing, s->switches[which], to,
-				     &new->order, new->kept, &new->pair, &new->end) ==
-	       EXPLAIN_PAIR_CUTS ? TELLS : LEADS_ASIDE;
+				     &new->order, new->kept, &new->pair, &new->end) >=
+	       EXPLAIN_PAIR_CUTS_GUARDED ? TELLS : LEADS_ASIDE;
 }
 
 /*
