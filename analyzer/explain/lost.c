@@ -87,9 +87,9 @@ static bool is_found(const struct finder *f)
 static void on_read(struct word *w, const struct mach_access *a)
 {
 	struct look *l = &w->looks[a->thread];
-	uint64_t first = w->last[w->touches % AROUND];
+	uint64_t first = w->touches ? w->last[w->touches < AROUND ? 0 : w->touches % AROUND] : a->time;
 
-	*l = (struct look){ .reading = true, .from = w->touches < AROUND || !first ? 1 : first,
+	*l = (struct look){ .reading = true, .from = first,
 			    .touches = w->touches, .writes = w->writes };
 }
 

@@ -14,6 +14,8 @@
  * some of its rest. And effort for the solver, who sees a small window. */
 #define EXECUTIONS 8
 #define SOLVING 10
+/* Instructions of a window: a thread that spins in it leaves events all along, and what is symbolic takes memory. */
+#define MOST_INSNS 4000000
 
 struct words {
 	const struct sym_trace *t;
@@ -109,6 +111,11 @@ static void allow_more(struct explanation *e)
 		e->effort_end = end;
 }
 
+static bool is_small(const struct ext_middle *m)
+{
+	return m->to - m->from - (m->gap_to - m->gap_from) <= MOST_INSNS;
+}
+
 static err_t solve_around(struct explanation *e, const struct explain_options *o)
 {
 	enum sched_keeps keeps = e->keeps;
@@ -171,7 +178,7 @@ err_t explain_lost_updates(struct explanation *e, const struct explain_options *
 	e->lost_sought = n > 0;
 	if (n)
 		TRY(lost_find(e->run, words, n, out_of_time, e, &lost));
-	if (!n || !lost.times)
+	if (!n || !lost.times || !is_small(&lost.around))
 		return NULL;
 
 	char *name = xstrdup(e->extracted->trace->vars[vars[lost.word]].name);
