@@ -15,6 +15,8 @@
 /* Where an alternate is looked for: windows of so many events, and about as many executions of it. */
 #define MOST_EVENTS 200000
 #define TRIES 40
+/* Those of a window that is solved anew: the solver has shown before that it finds nothing better. */
+#define MOST_SOLVED 20000
 
 /* By thread: the window cuts off what it did just before the root cause. */
 static bool *cut_short(const struct explanation *e, bool *any)
@@ -52,11 +54,12 @@ static bool compare(const struct ext_result *was, const struct ext_result *is, u
 }
 
 /* The answer for the longer trace, malloc'd; NULL: it cannot be told of that. *more: events that come before it now. */
-static struct sched_answer *lengthened(struct explanation *e, const struct ext_result *was, size_t *more)
+static struct sched_answer *lengthened(const struct explanation *e, const struct ext_result *was,
+				       const struct sched_answer *answer, size_t *more)
 {
 	uint32_t *by_thread = xcalloc(was->trace->nthreads + 1, sizeof *by_thread);
 	struct sched_answer *longer = compare(was, e->extracted, by_thread) ?
-		sched_lengthen(was->trace, e->extracted->trace, e->model, e->answer, by_thread) : NULL;
+		sched_lengthen(was->trace, e->extracted->trace, e->model, answer, by_thread) : NULL;
 
 	*more = 0;
 	for (uint32_t i = 0; i < was->trace->nthreads; i++)
@@ -82,7 +85,7 @@ err_t explain_look_further_back(struct explanation *e, struct explain_options *o
 	struct ext_result *was = e->extracted;
 	e->extracted = NULL;
 	err_t bad = explain_extract(e, &larger);
-	struct sched_answer *longer = bad ? NULL : lengthened(e, was, &more);
+	struct sched_answer *longer = bad ? NULL : lengthened(e, was, e->answer, &more);
 	if (longer) {
 		ext_result_free(was);
 		sched_answer_free(e->answer);
@@ -102,69 +105,28 @@ err_t explain_look_further_back(struct explanation *e, struct explain_options *o
 
 /* ---- what was done before the window ---- */
 
-/* What is known, put aside while something better is looked for. */
-struct aside {
-	struct ext_result *extracted;
-	struct sched_answer *answer;
-	struct report_validation failing, alternate;
-	char *failing_why, *alternate_why;
-};
-
-static struct aside put_aside(struct explanation *e)
-{
-	struct aside a = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
-			   e->failing_why, e->alternate_why };
-
-	e->extracted = NULL;
-	e->failing_why = e->alternate_why = NULL;
-	return a;
-}
-
-static void take_back(struct explanation *e, struct aside *a)
-{
-	if (e->answer != a->answer)
-		sched_answer_free(e->answer);
-	ext_result_free(e->extracted);
-	free(e->failing_why);
-	free(e->alternate_why);
-	e->extracted = a->extracted;
-	e->answer = a->answer;
-	e->failing_proof = a->failing;
-	e->alternate_proof = a->alternate;
-	e->failing_why = a->failing_why;
-	e->alternate_why = a->alternate_why;
-}
-
-static void forget(struct aside *a)
-{
-	ext_result_free(a->extracted);
-	sched_answer_free(a->answer);
-	free(a->failing_why);
-	free(a->alternate_why);
-}
-
 /* The failing order in this window: continued backwards, or solved anew where more turns out to be shared. */
-static err_t continued(struct explanation *e, const struct ext_result *was, const struct explain_options *o, size_t *more)
+static err_t continued(struct explanation *e, const struct explain_before *was, const struct explain_options *o,
+		       size_t *more)
 {
-	struct sched_answer *longer = lengthened(e, was, more);
-
-	e->answer = longer; /* the other one is put aside */
-	e->alternate_proof = (struct report_validation){ 0 };
-	if (longer)
+	e->answer = lengthened(e, was->extracted, was->answer, more);
+	if (e->answer)
 		return explain_validate_failing(e);
 	*more = SIZE_MAX;
+	if (e->extracted->total > MOST_SOLVED)
+		return NULL;
 	TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_failing(e));
 	return explain_validate_alternates(e);
 }
 
 /* Looks in this window; *helps: there is an order that was executed. */
-static err_t look_in(struct explanation *e, const struct ext_result *was, const struct explain_options *o, bool *helps)
+static err_t look_in(struct explanation *e, const struct explain_before *was, const struct explain_options *o,
+		     bool *helps)
 {
-	size_t more;
-
 	const struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
 	const struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
+	size_t more;
 
 	TRY(explain_extract(e, o));
 	TRY(continued(e, was, o, &more));
@@ -190,14 +152,14 @@ err_t explain_look_before(struct explanation *e, struct explain_options *o)
 
 	while (!helps && !bad && e->answer->found && e->extracted->from && o->window < MOST_EVENTS && can_afford(e)) {
 		struct explain_options larger = *o;
-		struct aside a = put_aside(e);
+		struct explain_before was = explain_put_aside(e);
 
-		larger.window = o->window * FURTHER;
-		bad = look_in(e, a.extracted, &larger, &helps);
+		larger.window = o->window * FURTHER < MOST_EVENTS ? o->window * FURTHER : MOST_EVENTS;
+		bad = look_in(e, &was, &larger, &helps);
 		if (helps && !bad)
-			forget(&a);
+			explain_forget(&was);
 		else
-			take_back(e, &a);
+			explain_put_back(e, &was);
 		o->window = larger.window;
 	}
 	/* Out of time here is no reason to lose the answer. */
