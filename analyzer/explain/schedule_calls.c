@@ -11,6 +11,7 @@
 /* A call in the order that is to be enforced: between these places, and as things are now from this one on. */
 struct placed {
 	const struct ext_call *call;
+	uint64_t done; /* when it ended, or others saw by their results what it had done */
 	size_t low, high, at;
 	bool left_out; /* behind the end of the order, or there is no place for it */
 };
@@ -42,7 +43,45 @@ static int by_end(const void *x, const void *y)
 {
 	const struct placed *a = x, *b = y;
 
-	return a->call->end < b->call->end ? -1 : a->call->end > b->call->end;
+	return a->done < b->done ? -1 : a->done > b->done;
+}
+
+/* Did b see by its result what a, with which it overlaps, had done to a name? */
+static bool is_seen_by(const struct ext_call *a, const struct ext_call *b)
+{
+	if (a->thread == b->thread || a->end < b->begin || b->end < a->begin)
+		return false;
+	for (unsigned i = 0; i < a->ntouches; i++)
+		for (unsigned k = 0; k < b->ntouches; k++) {
+			enum ext_name_state did = a->touches[i].name, saw = b->touches[k].name;
+
+			if (a->touches[i].object == b->touches[k].object &&
+			    ((did == EXT_NAME_TAKEN_AWAY && saw == EXT_NAME_MISSED) ||
+			     (did == EXT_NAME_MADE && saw == EXT_NAME_FOUND)))
+				return true;
+		}
+	return false;
+}
+
+/* Something that it saw was not as it had expected: only such calls see what others did. */
+static bool is_surprised(const struct ext_call *c)
+{
+	for (unsigned i = 0; i < c->ntouches; i++)
+		if (c->touches[i].name == EXT_NAME_MISSED || c->touches[i].name == EXT_NAME_FOUND)
+			return true;
+	return false;
+}
+
+/* What was seen was done before, however long its own call went on. */
+static void see_done(struct work *w)
+{
+	for (size_t k = 0; k < w->calls.n; k++)
+		for (size_t i = 0; is_surprised(w->calls.v[k].call) && i < w->calls.n; i++) {
+			uint64_t seen = w->calls.v[k].call->end;
+
+			if (is_seen_by(w->calls.v[i].call, w->calls.v[k].call) && w->calls.v[i].done >= seen)
+				w->calls.v[i].done = seen - 1;
+		}
 }
 
 static void begin(struct work *w, size_t until)
@@ -54,8 +93,9 @@ static void begin(struct work *w, size_t until)
 		const struct ext_call *c = &r->calls.v[i];
 		size_t *of = w->place[c->thread], low = c->next ? of[c->next - 1] + 1 : 0;
 
-		vec_push(&w->calls, (struct placed){ c, low, of[c->next], low, low >= until });
+		vec_push(&w->calls, (struct placed){ c, c->end, low, of[c->next], low, low >= until });
 	}
+	see_done(w);
 	if (w->calls.n)
 		qsort(w->calls.v, w->calls.n, sizeof *w->calls.v, by_end);
 }
@@ -98,7 +138,7 @@ static bool follows(struct work *w, size_t i, size_t k)
 /* Is it known that a, which ended before b did, was first? */
 static bool is_known(const struct ext_call *a, const struct ext_call *b)
 {
-	return a->end < b->begin || (a->takes && b->takes);
+	return a->end < b->begin || (a->takes && b->takes) || is_seen_by(a, b);
 }
 
 /* Back to the last one that changed the object: what was before that comes before it. */

@@ -109,9 +109,13 @@ struct ext_interrupt {
 /* Calls that read a thing may change places, also those that enter names into a directory. */
 enum ext_touch_how { EXT_NOT_AT_ALL, EXT_READS, EXT_ENTERS, EXT_CHANGES };
 
+/* What a call says of a name, whatever overlapped with it. */
+enum ext_name_state { EXT_NAME_UNKNOWN, EXT_NAME_MISSED, EXT_NAME_FOUND, EXT_NAME_TAKEN_AWAY, EXT_NAME_MADE };
+
 struct ext_call_touch {
 	uint64_t object;
 	enum ext_touch_how how;
+	enum ext_name_state name;
 };
 
 /* A system call that has to do with files, named as for signals, and what it touched. */
@@ -120,7 +124,7 @@ struct ext_call {
 	uint32_t next;        /* its thread's first event behind it */
 	uint64_t pc, n;
 	uint64_t caller;      /* where it returns to in the program's own code; 0: not known */
-	uint64_t begin, end;  /* on one scale: of calls that overlap, which was first is not known */
+	uint64_t begin, end;  /* on one scale: of calls that overlap, which was first only their results tell */
 	struct ext_call_touch touches[EXT_TOUCHES];
 	unsigned ntouches;
 	bool takes;           /* what it read is gone for others: of two such calls the first to end was first */

@@ -8,6 +8,7 @@
  */
 #include "analyzer/symtrace/extract_internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@ struct call {
 	uint8_t path, other;   /* the arguments that are paths ... */
 	uint8_t at, other_at;  /* ... and the directories that these begin at, when they are relative */
 	enum ext_touch_how how, other_how;
+	enum ext_name_state leaves, other_leaves; /* what becomes of the names */
 	bool entry;            /* the directory is changed, too */
 	uint8_t fd;
 	bool position;         /* what was opened is changed */
@@ -33,22 +35,24 @@ struct call {
 static const struct call calls[] = {
 	{ .nr = SYS_open, .path = 1, .how = EXT_READS },
 	{ .nr = SYS_openat, .path = 2, .at = 1, .how = EXT_READS },
-	{ .nr = SYS_creat, .path = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_unlink, .path = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_unlinkat, .path = 2, .at = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_mkdir, .path = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_mkdirat, .path = 2, .at = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_rmdir, .path = 1, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_rename, .path = 1, .other = 2, .how = EXT_CHANGES, .other_how = EXT_CHANGES, .entry = true },
+	{ .nr = SYS_creat, .path = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_MADE },
+	{ .nr = SYS_unlink, .path = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_TAKEN_AWAY },
+	{ .nr = SYS_unlinkat, .path = 2, .at = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_TAKEN_AWAY },
+	{ .nr = SYS_mkdir, .path = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_MADE },
+	{ .nr = SYS_mkdirat, .path = 2, .at = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_MADE },
+	{ .nr = SYS_rmdir, .path = 1, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_TAKEN_AWAY },
+	{ .nr = SYS_rename, .path = 1, .other = 2, .how = EXT_CHANGES, .other_how = EXT_CHANGES, .entry = true,
+	  .leaves = EXT_NAME_TAKEN_AWAY, .other_leaves = EXT_NAME_MADE },
 	{ .nr = SYS_renameat, .path = 2, .other = 4, .at = 1, .other_at = 3, .how = EXT_CHANGES,
-	  .other_how = EXT_CHANGES, .entry = true },
+	  .other_how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_TAKEN_AWAY, .other_leaves = EXT_NAME_MADE },
 	{ .nr = SYS_renameat2, .path = 2, .other = 4, .at = 1, .other_at = 3, .how = EXT_CHANGES,
-	  .other_how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_link, .path = 1, .other = 2, .how = EXT_READS, .other_how = EXT_CHANGES, .entry = true },
+	  .other_how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_TAKEN_AWAY, .other_leaves = EXT_NAME_MADE },
+	{ .nr = SYS_link, .path = 1, .other = 2, .how = EXT_READS, .other_how = EXT_CHANGES, .entry = true,
+	  .other_leaves = EXT_NAME_MADE },
 	{ .nr = SYS_linkat, .path = 2, .other = 4, .at = 1, .other_at = 3, .how = EXT_READS,
-	  .other_how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_symlink, .path = 2, .how = EXT_CHANGES, .entry = true },
-	{ .nr = SYS_symlinkat, .path = 3, .at = 2, .how = EXT_CHANGES, .entry = true },
+	  .other_how = EXT_CHANGES, .entry = true, .other_leaves = EXT_NAME_MADE },
+	{ .nr = SYS_symlink, .path = 2, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_MADE },
+	{ .nr = SYS_symlinkat, .path = 3, .at = 2, .how = EXT_CHANGES, .entry = true, .leaves = EXT_NAME_MADE },
 	{ .nr = SYS_truncate, .path = 1, .how = EXT_CHANGES },
 	{ .nr = SYS_chmod, .path = 1, .how = EXT_CHANGES },
 	{ .nr = SYS_stat, .path = 1, .how = EXT_READS },
@@ -133,7 +137,7 @@ static bool path_of(struct ext *x, const struct trc_enter *enter, unsigned arg, 
 static void touch(struct ext_call *c, uint64_t object, enum ext_touch_how how)
 {
 	if (c->ntouches < EXT_TOUCHES)
-		c->touches[c->ntouches++] = (struct ext_call_touch){ object, how };
+		c->touches[c->ntouches++] = (struct ext_call_touch){ .object = object, .how = how };
 }
 
 static void touch_path(struct ext_call *c, const char *path, enum ext_touch_how how, bool entry)
@@ -246,22 +250,52 @@ static bool creates(const struct trc_enter *enter)
 	return flags & (O_CREAT | O_TRUNC);
 }
 
+/* `leaves`: what the call does to the name when it succeeds. */
+static enum ext_name_state name_state(int64_t result, enum ext_name_state leaves)
+{
+	switch (result) {
+	case -ENOENT:
+		return leaves == EXT_NAME_MADE ? EXT_NAME_UNKNOWN : EXT_NAME_MISSED;
+	case -EEXIST:
+		return leaves == EXT_NAME_MADE ? EXT_NAME_FOUND : EXT_NAME_UNKNOWN;
+	default:
+		return result < 0 ? EXT_NAME_UNKNOWN : leaves;
+	}
+}
+
+static void say_name(struct ext_call *c, const char *path, enum ext_name_state state)
+{
+	uint64_t object = object_of(path, strlen(path));
+
+	for (unsigned i = 0; i < c->ntouches; i++)
+		if (c->touches[i].object == object)
+			c->touches[i].name = state;
+}
+
 void ext_files_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, const struct trc_leave *leave)
 {
 	const struct call *k = call_of(enter->rec.flags);
 	struct ext_call c = { .thread = thread, .pc = enter->pc, .begin = enter->seq, .end = leave->seq,
 			      .next = (uint32_t)x->trace->threads[thread].nevents };
-	char path[PATH_LEN] = "", other[PATH_LEN];
+	char path[PATH_LEN] = "", other[PATH_LEN] = "";
 
 	if (x->onward || x->base)
 		return; /* without the beginning of the run nobody counted */
 	bool direct = k && x->started > 1 && find_caller(x, &c);
-	if (k && k->path && path_of(x, enter, k->path, k->at, path))
+	if (k && k->path && !path_of(x, enter, k->path, k->at, path))
+		*path = 0;
+	if (k && k->other && !path_of(x, enter, k->other, k->other_at, other))
+		*other = 0;
+	if (*path)
 		touch_path(&c, path, creates(enter) ? EXT_CHANGES : k->how, k->entry || creates(enter));
-	if (k && k->other && path_of(x, enter, k->other, k->other_at, other))
+	if (*other)
 		touch_path(&c, other, k->other_how, k->entry);
 	if (k && k->fd)
 		touch_descriptor(x, k, enter, &c, direct);
+	if (k && *path)
+		say_name(&c, path, name_state(leave->result, creates(enter) ? EXT_NAME_MADE : k->leaves));
+	if (k && *other)
+		say_name(&c, other, name_state(leave->result, k->other_leaves));
 	if (leave->result >= 0)
 		follow(x, enter, leave->result, *path ? path : NULL);
 	if (!c.ntouches || x->started < 2)
