@@ -10,8 +10,9 @@
 
 /* So many events of a thread an access may lie back and still begin what this one ends. */
 #define NEAR 400
-/* Events of either order that are compared with each other. */
+/* Events of either order that are compared with each other, and pairs of them that are weighed. */
 #define REACH 4000
+#define MOST_WEIGHED 20000
 
 struct look {
 	const struct sym_trace *t;
@@ -126,10 +127,11 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 	struct look l = { t, failing, saving, places(t, failing), places(t, saving) };
 	enum explain_pair best = EXPLAIN_PAIR_NONE;
 	size_t last = saving->n - kept > REACH ? kept + REACH : saving->n;
+	unsigned weighed = 0;
 
 	if (to - from > REACH)
 		from = to - REACH;
-	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS; at++) {
+	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < MOST_WEIGHED; at++) {
 		struct sched_ref y = saving->refs[at];
 
 		for (size_t i = from; i < to && i < l.failing_at[y.thread][y.index]; i++) {
@@ -140,6 +142,7 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 			    !explain_conflict(event_at(&l, z), event_at(&l, y)))
 				continue;
 			enum explain_pair w = weigh(&l, z, y);
+			weighed++;
 			if (w <= best)
 				continue;
 			best = w;

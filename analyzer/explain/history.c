@@ -145,27 +145,27 @@ static bool can_afford(const struct explanation *e)
 	       (e->effort_end <= 0 || explain_effort(e) + TRIES * explain_effort_again(e) < e->effort_end);
 }
 
+/* That a further look comes to no end is no reason to lose the answer: it stays as it was, and so does the window. */
 err_t explain_look_before(struct explanation *e, struct explain_options *o)
 {
+	struct explain_options larger = *o;
 	bool helps = false;
-	err_t bad = NULL;
 
-	while (!helps && !bad && e->answer->found && e->extracted->from && o->window < MOST_EVENTS && can_afford(e)) {
-		struct explain_options larger = *o;
+	while (!helps && e->answer->found && e->extracted->from && larger.window < MOST_EVENTS && can_afford(e)) {
 		struct explain_before was = explain_put_aside(e);
 
-		larger.window = o->window * FURTHER < MOST_EVENTS ? o->window * FURTHER : MOST_EVENTS;
-		bad = look_in(e, &was, &larger, &helps);
-		if (helps && !bad)
+		larger.window = larger.window * FURTHER < MOST_EVENTS ? larger.window * FURTHER : MOST_EVENTS;
+		err_t bad = look_in(e, &was, &larger, &helps);
+		if (helps && !bad) {
 			explain_forget(&was);
-		else
-			explain_put_back(e, &was);
-		o->window = larger.window;
+			o->window = larger.window;
+			return NULL;
+		}
+		explain_put_back(e, &was);
+		if (bad) {
+			err_free(bad);
+			return NULL;
+		}
 	}
-	/* Out of time here is no reason to lose the answer. */
-	if (bad && explain_out_of_time(e)) {
-		err_free(bad);
-		bad = NULL;
-	}
-	return bad;
+	return NULL;
 }
