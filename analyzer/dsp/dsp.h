@@ -171,6 +171,7 @@ const struct sym_event *dsp_event_at(const struct sym_trace *t, struct sched_ref
  * innermost frame when there is no such; NULL without a stack.
  */
 const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e);
+bool dsp_acquires(const struct sym_event *e); /* takes a lock, and got it */
 /*
  * The library function through which the program made this memory access: "free",
  * "memcpy"; malloc'd, NULL when its own code did.

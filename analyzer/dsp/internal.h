@@ -90,7 +90,6 @@ void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 		    dsp_held_locks *held);
 /* Fills in which locks are held at a region and by who got in between. */
 void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r);
-bool dsp_acquires(const struct sym_event *e);
 bool dsp_releases(const struct sym_event *e);
 /* The thread that holds what the i-th blocked one wants, at its own blocked
  * event; returns the index into failure.blocked or SIZE_MAX. */

@@ -64,12 +64,6 @@ bool explain_writes(const struct sym_event *e)
 	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
 }
 
-static bool takes(const struct sym_event *e)
-{
-	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
-	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result == 1);
-}
-
 /* The last that the thread did to the lock before the event, not too far back, was to take it. */
 static bool holds(const struct look *l, struct sched_ref r, uint32_t lock)
 {
@@ -78,7 +72,7 @@ static bool holds(const struct look *l, struct sched_ref r, uint32_t lock)
 	for (uint32_t i = r.index; i-- > least;) {
 		const struct sym_event *e = &l->t->threads[r.thread].events[i];
 
-		if (e->target == lock && (takes(e) || e->op == SYM_UNLOCK))
+		if (e->target == lock && (dsp_acquires(e) || e->op == SYM_UNLOCK))
 			return e->op != SYM_UNLOCK;
 	}
 	return false;
@@ -91,7 +85,7 @@ static bool are_guarded(const struct look *l, struct sched_ref a, struct sched_r
 	for (uint32_t i = a.index; i-- > least;) {
 		const struct sym_event *e = &l->t->threads[a.thread].events[i];
 
-		if (takes(e) && holds(l, a, e->target) && holds(l, b, e->target))
+		if (dsp_acquires(e) && holds(l, a, e->target) && holds(l, b, e->target))
 			return true;
 	}
 	return false;

@@ -45,16 +45,10 @@ void edges_begin(struct edges_work *w)
 
 /* ---- locks ---- */
 
-static bool acquires(const struct sym_event *e)
-{
-	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
-	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result);
-}
-
 /* The thread does its i-th event. */
 static void pass(struct held *held, size_t *n, const struct sym_event *e, uint32_t i)
 {
-	if (acquires(e) && *n < EDGES_MAX_HELD)
+	if (dsp_acquires(e) && *n < EDGES_MAX_HELD)
 		held[(*n)++] = (struct held){ e->target, i };
 	for (size_t k = *n; e->op == SYM_UNLOCK && k > 0; k--)
 		if (held[k - 1].object == e->target) {
@@ -106,7 +100,7 @@ static bool keeps_out(const struct sym_trace *t, struct sched_ref r, uint32_t ob
 static bool was_shared(const struct sym_thread *th, struct held release)
 {
 	for (uint32_t i = release.event; i-- > 0;)
-		if (th->events[i].target == release.object && acquires(&th->events[i]))
+		if (th->events[i].target == release.object && dsp_acquires(&th->events[i]))
 			return is_shared(&th->events[i]);
 	return false;
 }
@@ -287,7 +281,7 @@ void edges_barrier(struct edges_work *w, struct sched_ref r)
 static void section(struct edges_work *w, struct sched_ref r)
 {
 	const struct sym_event *e = edges_event(w->t, r);
-	struct lock *l = acquires(e) || e->op == SYM_UNLOCK ? &w->locks[e->target] : NULL;
+	struct lock *l = dsp_acquires(e) || e->op == SYM_UNLOCK ? &w->locks[e->target] : NULL;
 
 	if (!l || !l->relevant)
 		return;
@@ -450,7 +444,7 @@ static uint32_t next_acquisition(const struct edges_work *w, uint32_t thread, ui
 	const struct sym_thread *th = &w->t->threads[thread];
 
 	for (uint32_t i = 0; i < th->nevents; i++)
-		if (acquires(&th->events[i]) && th->events[i].target == object &&
+		if (dsp_acquires(&th->events[i]) && th->events[i].target == object &&
 		    w->place[thread][i] != SIZE_MAX && w->place[thread][i] > place)
 			return i;
 	return SYM_NONE;

@@ -176,8 +176,10 @@ err_t explain_lost_updates(struct explanation *e, const struct explain_options *
 	size_t n = find_words(e->extracted->trace, words, vars);
 	/* Where nobody shares them, they are not known to be what it depends on; a larger window may tell. */
 	e->lost_sought = n > 0;
-	if (n)
-		TRY(lost_find(e->run, words, n, out_of_time, e, &lost));
+	err_t unknown = n ? lost_find(e->run, words, n, out_of_time, e, &lost) : NULL;
+	if (unknown)
+		n = 0; /* the answer that there is stays */
+	err_free(unknown);
 	if (!n || !lost.times || !is_small(&lost.around))
 		return NULL;
 
