@@ -181,12 +181,14 @@ static void look_around(struct wait *w, uint64_t now)
 static bool looks_vain(struct wait *w, const struct tr_ctx *c, const struct enf_edge *e)
 {
 	uint64_t now = ctl_now_us();
-	bool astray = w->vain > 0, was_round = w->round;
+	bool astray = w->vain > 0, was_round;
 
 	if (__atomic_load_n(&e->hopeless, __ATOMIC_ACQUIRE))
 		return true;
 	if (shim_all_events() != w->events || __atomic_load_n(&vain, __ATOMIC_ACQUIRE) != w->vain)
 		look_around(w, now);
+	/* Of a round that somebody has just given up nothing counts that was seen before that. */
+	was_round = w->round;
 	w->round = enf_goes_round(&schedule, c->thread);
 	if ((w->round && was_round) || now - w->begin > (astray ? ASTRAY_PATIENCE_US : PATIENCE_US))
 		return true;
@@ -208,7 +210,7 @@ static void give_up(const struct wait *w, struct enf_edge *e)
 		__atomic_fetch_add(&vain, 1, __ATOMIC_ACQ_REL);
 	else if (!__atomic_compare_exchange_n(&vain, &seen, seen + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	e->given_up = true;
+	__atomic_store_n(&e->given_up, true, __ATOMIC_RELEASE);
 	note(e, ": its target waited in vain");
 }
 

@@ -14,6 +14,12 @@ static const struct shim_thread *named(const char *id)
 	return NULL;
 }
 
+/* Who has given up is on its way, though it may not have come to run since. */
+static bool is_open(const struct enf_edge *e)
+{
+	return !__atomic_load_n(&e->done, __ATOMIC_ACQUIRE) && !__atomic_load_n(&e->given_up, __ATOMIC_ACQUIRE);
+}
+
 /*
  * Whom t waits for, to reach an event, to get a lock or to see a thread's end; NULL: nobody, or nobody known.
  */
@@ -22,7 +28,7 @@ static const struct shim_thread *waits_for(const struct enf_schedule *s, const s
 	const struct enf_edge *e = t->index < CTL_THREADS ? __atomic_load_n(&s->held[t->index], __ATOMIC_ACQUIRE) : NULL;
 
 	if (e)
-		return __atomic_load_n(&e->done, __ATOMIC_ACQUIRE) ? NULL : named(e->source.thread);
+		return is_open(e) ? named(e->source.thread) : NULL;
 	return __atomic_load_n(&t->blocked_op, __ATOMIC_ACQUIRE) ? deadlock_owner(t) : NULL;
 }
 
