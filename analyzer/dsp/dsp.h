@@ -200,5 +200,9 @@ size_t dsp_flows(const struct sym_trace *t, const struct sched_order *o, struct 
 
 /* The fork in `parent` from which `child` descends; SYM_NONE if there is none. */
 uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
+/* Did the parent make it, or who made it, before its event `before`? Before the window, too: names tell. */
+bool dsp_made_before(const struct sym_trace *t, uint32_t parent, uint32_t child, uint32_t before);
+/* Did one of the two make the other, or who made it? */
+bool dsp_related(const struct sym_trace *t, uint32_t a, uint32_t b);
 
 #endif

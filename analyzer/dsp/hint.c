@@ -189,10 +189,10 @@ static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32
 static char *order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
 	const char *first = dsp_thread_id(t, late.thread), *second = dsp_thread_id(t, early.thread);
-	uint32_t fork = dsp_fork_towards(t, early.thread, late.thread);
+	uint32_t fork;
 	struct strbuf b = { 0 };
 
-	if (fork != SYM_NONE && fork < early.index) {
+	if (dsp_made_before(t, early.thread, late.thread, early.index)) {
 		uint32_t join = join_after(t, early, late.thread);
 
 		strbuf_fmt(&b, "Let %s wait for %s before ", second, first);
@@ -252,13 +252,12 @@ static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t v
  */
 static bool is_teardown(const struct sym_trace *t, const struct dsp_region *r)
 {
-	uint32_t fork = dsp_fork_towards(t, r->intruder.thread, r->thread);
 	const struct sym_event *e = dsp_event_at(t, r->intruder);
 
 	/* Where both take a lock they meant to share. */
 	if (r->common_lock != SYM_NONE)
 		return false;
-	return fork != SYM_NONE && fork < r->intruder.index && r->var != SYM_NONE &&
+	return dsp_made_before(t, r->intruder.thread, r->thread, r->intruder.index) && r->var != SYM_NONE &&
 	       dsp_is_write(e) && !thread_writes(t, r->thread, r->var);
 }
 

@@ -85,8 +85,8 @@ bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, str
 
 	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)))
 		return false;
-	bool related = dsp_fork_towards(t, with.thread, without.thread) != SYM_NONE ||
-		       dsp_fork_towards(t, without.thread, with.thread) != SYM_NONE;
+	bool related = dsp_related(t, with.thread, without.thread);
+
 	lock = held_at_one(t, with, without);
 	if (lock == SYM_NONE) {
 		with = p->after;
@@ -140,9 +140,7 @@ bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, str
 	uint32_t lock, release;
 
 	if (t->failure.kind != SYM_FAIL_ASSERT || t->failure.thread != p->after.thread ||
-	    !dsp_is_write(write) || !dsp_is_read(read) ||
-	    dsp_fork_towards(t, write->thread, read->thread) != SYM_NONE ||
-	    dsp_fork_towards(t, read->thread, write->thread) != SYM_NONE)
+	    !dsp_is_write(write) || !dsp_is_read(read) || dsp_related(t, write->thread, read->thread))
 		return false;
 	lock = passed_on(t, p->before, p->after, &release);
 	if (lock == SYM_NONE)

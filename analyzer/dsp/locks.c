@@ -1,5 +1,7 @@
 #include "analyzer/dsp/internal.h"
 
+#include <string.h>
+
 bool dsp_acquires(const struct sym_event *e)
 {
 	switch (e->op) {
@@ -224,4 +226,26 @@ uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t c
 			break;
 	}
 	return SYM_NONE;
+}
+
+/* "T0.2.1" descends from "T0.2" and from "T0". */
+static bool is_named_after(const struct sym_trace *t, uint32_t parent, uint32_t child)
+{
+	const char *p = t->threads[parent].id, *c = t->threads[child].id;
+	size_t n = strlen(p);
+
+	return !strncmp(c, p, n) && c[n] == '.';
+}
+
+bool dsp_made_before(const struct sym_trace *t, uint32_t parent, uint32_t child, uint32_t before)
+{
+	uint32_t fork = dsp_fork_towards(t, parent, child);
+
+	/* A window reaches to the end of what its threads did: what it lacks lies before it. */
+	return fork != SYM_NONE ? fork < before : is_named_after(t, parent, child);
+}
+
+bool dsp_related(const struct sym_trace *t, uint32_t a, uint32_t b)
+{
+	return dsp_made_before(t, a, b, SYM_NONE) || dsp_made_before(t, b, a, SYM_NONE);
 }

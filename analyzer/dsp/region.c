@@ -432,8 +432,7 @@ static void split_by_check(const struct dsp_map *m, const struct dsp_pair *p, ca
 	struct sched_ref a = p->before, b = p->after, first = { b.thread, SYM_NONE };
 
 	if (!p->inverted || a.thread == b.thread || !same_var(dsp_event_at(t, a), dsp_event_at(t, b)) ||
-	    dsp_fork_towards(t, a.thread, b.thread) != SYM_NONE ||
-	    dsp_fork_towards(t, b.thread, a.thread) != SYM_NONE)
+	    dsp_related(t, a.thread, b.thread))
 		return;
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };

@@ -509,8 +509,7 @@ static bool orders_siblings(const struct explanation *e)
 	struct dsp *d = NULL;
 
 	if (!a->found || !pair || !a->alternates[0].path_differs || pair->before.index == SYM_NONE ||
-	    dsp_fork_towards(t, pair->before.thread, pair->after.thread) != SYM_NONE ||
-	    dsp_fork_towards(t, pair->after.thread, pair->before.thread) != SYM_NONE)
+	    dsp_related(t, pair->before.thread, pair->after.thread))
 		return false;
 	err_free(dsp_build(t, a, &d));
 	bool order = d && d->hint.kind == DSP_HINT_ORDER;

@@ -425,6 +425,12 @@ static void tried_again(struct fixture *fx)
 	last->value = fixture_sym(fx, 1, 2);
 }
 
+/* Who made whom lies before the window: their names tell. */
+static void teardown_cut_off(struct fixture *fx)
+{
+	fixture_teardown_in(fx, false);
+}
+
 static const struct expected table[] = {
 	{ "a lost update", fixture_lost_update, DSP_HINT_ATOMIC,
 	  { "bank.c:10 to 12", "T0.1 writes `total' at bank.c:12", "no lock is held" },
@@ -451,6 +457,8 @@ static const struct expected table[] = {
 	{ "a creator that tears down too early", fixture_teardown, DSP_HINT_ORDER,
 	  { "Let T0 wait for T0.1 before pbzip.c:40", "the join at pbzip.c:44 comes too late" },
 	  DSP_HINT_ATOMIC, 1 },
+	{ "a creator that tears down too early, made before the window", teardown_cut_off, DSP_HINT_ORDER,
+	  { "Let T0 wait for T0.1 before pbzip.c:40", "which it created" }, DSP_HINT_ATOMIC, 1 },
 	{ "two variables that belong together", fixture_two_variables, DSP_HINT_ATOMIC,
 	  { "2stage.c:10 to 14" }, DSP_HINT_NONE, 1 },
 	{ "two variables, one of them counted", two_variables_one_counted, DSP_HINT_ATOMIC,
