@@ -200,13 +200,14 @@ static void force_reads(struct search *s, struct frame *f, const struct reads *r
  */
 static void place_late(struct frame *f, const struct reads *reads)
 {
+	static const int classes[] = { CLASS_SOURCE, CLASS_NEAR, CLASS_QUIET };
 	struct candidate c = { .n = 1, .near = true };
 	uint64_t insn = UINT64_MAX;
 
-	for (int k = 0; k <= CLASS_QUIET; k += CLASS_QUIET - CLASS_NEAR)
-		for (size_t i = 0; i < reads->of[k].n; i++)
-			if (reads->of[k].v[i]->insn < insn)
-				insn = reads->of[k].v[i]->insn;
+	for (size_t k = 0; k < sizeof classes / sizeof *classes; k++)
+		for (size_t i = 0; i < reads->of[classes[k]].n; i++)
+			if (reads->of[classes[k]].v[i]->thread == f->thread && reads->of[classes[k]].v[i]->insn < insn)
+				insn = reads->of[classes[k]].v[i]->insn;
 	if (!f->stalled || insn == UINT64_MAX || f->n == MAX_CANDIDATES)
 		return;
 	c.edges[0] = (struct order_edge){ f->thread, f->thread, insn, EDGE_LATE };

@@ -170,6 +170,7 @@ struct run_thread {
 	VEC(const struct trc_rec *) recs;
 	size_t times_from, times_to; /* records between these are times: see behind_times() in thread.c */
 	const struct trc_start *start;
+	uint64_t failed_tsc, failed_pos; /* when, and where on its path, it failed; 0: it did not */
 	uint64_t spun_out; /* at this instruction standing still in a loop did not help */
 	struct shadow_cpu *shadow;
 };

@@ -354,6 +354,17 @@ void run_born(struct mach_run *r, struct run_thread *t)
 	path_goto(&t->s.cursor, s->regs[TRC_RIP]);
 }
 
+/* The last moment that is known of the thread that failed; others found out about deadlocks and hangs. */
+static void load_failure(struct mach_run *r)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	if (!f || f->thread >= r->nthreads || f->rec.flags == TRC_FAIL_DEADLOCK || f->rec.flags == TRC_FAIL_HANG)
+		return;
+	r->threads[f->thread].failed_tsc = f->tsc;
+	r->threads[f->thread].failed_pos = f->path_pos;
+}
+
 err_t run_load(struct mach_run *r)
 {
 	TRY(path_frags_load(r->t, &r->frags));
@@ -363,6 +374,7 @@ err_t run_load(struct mach_run *r)
 	r->threads = xcalloc(r->nthreads + 1, sizeof *r->threads);
 	for (size_t i = 0; i < r->nthreads; i++)
 		load_thread(r, &r->threads[i], &r->t->threads.v[i]);
+	load_failure(r);
 	if (r->seqs.n)
 		qsort(r->seqs.v, r->seqs.n, sizeof *r->seqs.v, by_seq);
 	if (!r->nthreads || !r->threads[0].start)

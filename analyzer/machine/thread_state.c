@@ -151,6 +151,11 @@ static bool record_place(const struct trc_rec *rec, uint64_t *pos)
 
 #define SLOWEST 10000u /* ticks for a byte of path; slower a thread is only when it does not run */
 
+static bool is_ahead(const struct thread_state *s, uint64_t pos, uint64_t tsc)
+{
+	return s->clock_tsc && tsc > s->clock_tsc && pos > s->clock_pos;
+}
+
 /* The place with a time that the thread comes to next; false: its clock does not lead there. */
 static bool next_place(const struct run_thread *t, uint64_t *pos, uint64_t *tsc)
 {
@@ -160,9 +165,11 @@ static bool next_place(const struct run_thread *t, uint64_t *pos, uint64_t *tsc)
 		if (!record_place(t->recs.v[i], pos))
 			continue;
 		*tsc = record_time(t->recs.v[i]);
-		return s->clock_tsc && *tsc > s->clock_tsc && *pos > s->clock_pos;
+		return is_ahead(s, *pos, *tsc);
 	}
-	return false;
+	*pos = t->failed_pos;
+	*tsc = t->failed_tsc;
+	return t->recs.n - s->rec <= AHEAD_RECORDS && is_ahead(s, *pos, *tsc);
 }
 
 static double ticks_per_byte(const struct thread_state *s, uint64_t pos, uint64_t tsc)
@@ -205,7 +212,7 @@ uint64_t run_head_time(const struct run_thread *t)
 		if (tsc)
 			return tsc;
 	}
-	return UINT64_MAX;
+	return t->failed_tsc ? t->failed_tsc : UINT64_MAX;
 }
 
 const struct trc_note *run_degraded(const struct mach_run *r)
