@@ -302,6 +302,8 @@ bool img_name_by_pointer(struct img_set *set, uint64_t addr, size_t size,
 /* name.c: fills out with the name of what lies at addr inside a variable at base. */
 void img_name_variable(struct img_module *m, Dwarf_Die *die, Dwarf_Die *type, const char *name,
 		       uint64_t base, uint64_t addr, size_t size, struct img_name *out);
+/* The file whose line a DIE's declaration has, or NULL. */
+const char *img_declared_in(Dwarf_Die *die);
 
 /* source.c */
 void img_sources_free(struct img_set *set);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* dwarf_decl_file refuses file 0, which is the usual one in DWARF 5. */
-static const char *declared_in(Dwarf_Die *die)
+const char *img_declared_in(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word index;
@@ -27,7 +27,7 @@ void img_name_variable(struct img_module *m, Dwarf_Die *die, Dwarf_Die *type, co
 	strbuf_str(&text, name);
 	img_path_follow(&path, type, addr - base, size);
 	*out = (struct img_name){ .text = strbuf_take(&text), .type = path.type,
-				  .start = base + path.start, .file = declared_in(die) };
+				  .start = base + path.start, .file = img_declared_in(die) };
 	if (dwarf_decl_line(die, &line) == 0 && line > 0)
 		out->line = (unsigned)line;
 }

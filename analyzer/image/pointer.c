@@ -10,6 +10,7 @@
  * The search is breadth-first and bounded.
  */
 #include "analyzer/image/internal.h"
+#include "common/runtime_names.h"
 
 #include <string.h>
 
@@ -169,12 +170,26 @@ static bool is_library_function(struct img_module *m, Dwarf_Die *function)
 {
 	static const char *const prefix[] = { "_ZNSt", "_ZNKSt", "_ZSt", "_ZN9__gnu_cxx",
 					      "_ZNK9__gnu_cxx" };
-	const char *name = img_linkage_name(function);
+	const char *name = img_linkage_name(function), *file = img_declared_in(function);
 
+	/* __gthread_mutex_lock() is in no namespace. */
+	if (file && runtime_header(file))
+		return true;
 	for (size_t i = 0; name && i < sizeof prefix / sizeof *prefix; i++)
 		if (!strncmp(name, prefix[i], strlen(prefix[i])))
 			return true;
 	return img_is_runtime(m);
+}
+
+/* A template of the library's is compiled into the program, but is no caller of the program's own. */
+static bool is_library_frame(const struct img_eval *e)
+{
+	Dwarf_Die function;
+
+	if (!e->function)
+		return img_is_runtime(e->m);
+	function = e->function->die;
+	return is_library_function(e->m, &function);
 }
 
 static bool collect_local(void *arg, struct img_eval *e, Dwarf_Die *die, Dwarf_Die *function)
@@ -378,7 +393,7 @@ static void first_level(struct hunt *h)
 			if (h->best > COST_GLOBAL && e.m != last)
 				collect_globals(h, e.m);
 			consider_from(h, from);
-			own += !img_is_runtime(e.m);
+			own += !is_library_frame(&e);
 			last = e.m;
 		}
 		if (!img_unwind_step(h->set, &r, h->ctx->mem, is_return, &signal))

@@ -208,6 +208,7 @@ static err_t extract(struct ext *x)
 		return err_new(ERR_NOANSWER, "stopped while %s", x->phase);
 	ext_failure(x);
 	ext_find_locks(x);
+	ext_tell_objects_apart(x);
 	return NULL;
 }
 

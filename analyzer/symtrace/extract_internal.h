@@ -347,6 +347,8 @@ err_t ext_build(struct ext *x);
 /* The thread's read that gave this symbol its value, or NULL. */
 const struct sym_event *ext_reader(const struct sym_trace *t, size_t thread, uint64_t symbol);
 void ext_failure(struct ext *x);
+/* Several locks with one name: "a.m#1", "a.m#2". */
+void ext_tell_objects_apart(struct ext *x);
 /* Words that are used as locks become locks (extract_locks.c). */
 void ext_find_locks(struct ext *x);
 

@@ -2,6 +2,7 @@
 #include "analyzer/symtrace/extract_internal.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* What an operation is to the schedule side. */
 enum family {
@@ -73,6 +74,39 @@ static uint32_t object_index(struct ext *x, uint32_t thread, struct ext_object *
 	o->index = sym_add_object(x->trace, &s);
 	free(s.name);
 	return o->index;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct sym_object *x = *(struct sym_object *const *)a, *y = *(struct sym_object *const *)b;
+	int c = x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : strcmp(x->name, y->name);
+
+	return c ? c : (x > y) - (x < y);
+}
+
+/* A name by the way to an object is a name for each that is reached that way. */
+void ext_tell_objects_apart(struct ext *x)
+{
+	struct sym_trace *t = x->trace;
+	struct sym_object **sorted = xcalloc(t->nobjects + 1, sizeof *sorted);
+	size_t end;
+
+	for (size_t i = 0; i < t->nobjects; i++)
+		sorted[i] = &t->objects[i];
+	if (t->nobjects)
+		qsort(sorted, t->nobjects, sizeof *sorted, by_name);
+	for (size_t i = 0; i < t->nobjects; i = end) {
+		for (end = i + 1; end < t->nobjects && sorted[end]->kind == sorted[i]->kind &&
+				  !strcmp(sorted[end]->name, sorted[i]->name);)
+			end++;
+		for (size_t k = i; end - i > 1 && k < end; k++) {
+			char *name = xasprintf("%s#%zu", sorted[k]->name, k - i + 1);
+
+			free(sorted[k]->name);
+			sorted[k]->name = name;
+		}
+	}
+	free(sorted);
 }
 
 static bool is_release(enum sym_op op)
