@@ -272,13 +272,14 @@ static void unmap(struct mach_run *r, struct run_thread *t, const struct trc_ent
 	shadow_forget_memory(r->m, e->args[0], e->args[1]);
 }
 
-static void child_starts(struct mach_run *r, uint32_t index)
+/* back: NULL where the call has not returned yet. */
+static void child_starts(struct mach_run *r, uint32_t index, const struct trc_enter *call, const struct trc_leave *back)
 {
 	struct run_thread *child = &r->threads[index];
 
 	if (child->s.life != LIFE_UNBORN)
 		return;
-	if (!child->start) {
+	if (!child->start && (!back || !run_unstarted(r, child, call, back))) {
 		child->s.life = LIFE_ENDED; /* killed before its first instruction */
 		return;
 	}
@@ -328,7 +329,7 @@ static void vfork_child_starts(struct mach_run *r, struct run_thread *t, const s
 	if (child >= r->nthreads)
 		return;
 	r->threads[child].s.vforked = true;
-	child_starts(r, child);
+	child_starts(r, child, e, NULL);
 }
 
 /* ---- signals ---- */
@@ -483,7 +484,7 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
 		r->hooks->syscall(r->hooks->arg, t->index, e, l);
 	if (l->thread < r->nthreads && l->result >= 0)
-		child_starts(r, l->thread);
+		child_starts(r, l->thread, e, l);
 	return ACT_RUN;
 }
 

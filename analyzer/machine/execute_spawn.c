@@ -8,30 +8,6 @@
 #include "analyzer/machine/code.h"
 
 #include <linux/sched.h>
-#include <sys/syscall.h>
-
-struct spawn {
-	uint64_t flags, stack, tls, parent_tid, child_tid;
-};
-
-/* false: not a thread, or arguments that cannot be read. */
-static bool spawn_args(const struct mach_run *r, uint64_t nr, struct spawn *s)
-{
-	struct clone_args a = { 0 };
-
-	if (nr == SYS_clone) {
-		*s = (struct spawn){ exec_arg(r, 0), exec_arg(r, 1), exec_arg(r, 4), exec_arg(r, 2),
-				     exec_arg(r, 3) };
-	} else {
-		size_t size = exec_arg(r, 1) < sizeof a ? exec_arg(r, 1) : sizeof a;
-
-		if (!mem_peek(r->m->mem, exec_arg(r, 0), &a, size))
-			return false;
-		*s = (struct spawn){ a.flags, a.stack + a.stack_size, a.tls, a.parent_tid,
-				     a.child_tid };
-	}
-	return (s->flags & CLONE_THREAD) && (s->flags & CLONE_SETTLS) && s->stack;
-}
 
 /* The recorded creation that this one stands for: the thread's next. */
 static const struct trc_leave *recorded(const struct run_thread *t, uint64_t nr, size_t *at)
@@ -77,7 +53,7 @@ bool exec_spawn(struct mach_run *r, struct execution *x, struct run_thread *t, u
 	size_t next = 0;
 	const struct trc_leave *l;
 
-	if ((nr != SYS_clone && nr != SYS_clone3) || !spawn_args(r, nr, &s))
+	if (!run_spawn_args(r, nr, &s))
 		return false;
 	l = recorded(t, nr, &next);
 	if (!l || l->thread >= r->nthreads || l->result < 0)

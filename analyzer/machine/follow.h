@@ -171,6 +171,7 @@ struct run_thread {
 	size_t times_from, times_to; /* records between these are times: see behind_times() in thread.c */
 	const struct trc_start *start;
 	uint64_t failed_tsc, failed_pos; /* when, and where on its path, it failed; 0: it did not */
+	struct trc_start *begun; /* `start', where it was not recorded: see unstarted.c */
 	uint64_t spun_out; /* at this instruction standing still in a loop did not help */
 	struct shadow_cpu *shadow;
 };
@@ -302,6 +303,15 @@ void run_file_map(struct mach_run *r, uint64_t start, uint64_t end, uint64_t off
 		  const struct trc_module *module);
 void run_files_free(struct mach_run *r);
 void run_born(struct mach_run *r, struct run_thread *t); /* registers of its first moment */
+
+/* What a system call at rip that creates a thread asks for; false: it does not, or its arguments cannot be read. */
+struct spawn {
+	uint64_t flags, stack, tls, parent_tid, child_tid;
+};
+bool run_spawn_args(const struct mach_run *r, uint64_t nr, struct spawn *s);
+/* The first moment of a thread of which nothing was recorded, from its creator that comes back from `call'. */
+bool run_unstarted(struct mach_run *r, struct run_thread *child, const struct trc_enter *call,
+		   const struct trc_leave *back);
 
 /* thread_state.c, thread_stops.c, thread.c: one thread, up to its next action */
 void run_switch(struct mach_run *r, uint32_t thread);

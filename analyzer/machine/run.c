@@ -48,6 +48,7 @@ void mach_close(struct mach_run *r)
 		vec_free(&r->threads[i].recs);
 		path_cursor_free(&r->threads[i].s.cursor);
 		shadow_cpu_free(r->threads[i].shadow);
+		free(r->threads[i].begun);
 	}
 	free(r->threads);
 	run_files_free(r);
