@@ -196,18 +196,19 @@ static void stable_name(struct strbuf *b, const char *name)
 }
 
 /*
- * Function, file, operation and variable; not the line, which moves with
- * every edit above it, nor the thread, which may be any of a pool.
+ * Function and file; not the line, which moves with every edit above it, nor the thread, which may be any of
+ * a pool. Nor operation and variable: of a bug that shows on two fields, or is cut into at its read in one run and
+ * at its write in the next, all runs are reports of the same. Without symbols the variable has to do.
  */
-static void stable_event(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
+static char *stable_event(const struct sym_trace *t, struct sched_ref r)
 {
 	const struct sym_event *e = dsp_event_at(t, r);
 	const struct sym_frame *f = dsp_place(t, e);
+	struct strbuf b = { 0 };
 
-	stable_name(b, f ? f->function : "0x");
-	strbuf_fmt(b, "|%s|%s|", f && f->file ? dsp_basename(f->file) : "", sym_op_name(e->op));
-	if (e->peer == SYM_NONE)
-		stable_name(b, dsp_subject(t, e));
+	stable_name(&b, f && strcmp(f->function, "?") ? f->function : e->peer == SYM_NONE ? dsp_subject(t, e) : "");
+	strbuf_fmt(&b, "|%s", f && f->file ? dsp_basename(f->file) : "");
+	return strbuf_take(&b);
 }
 
 static int by_text(const void *a, const void *b)
@@ -215,26 +216,38 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void dsp_fingerprint(const struct sym_trace *t, struct dsp *d)
+typedef VEC(char *) texts_t;
+
+static void add_text(texts_t *texts, const struct sym_trace *t, struct sched_ref r)
 {
-	VEC(char *) texts = { 0 };
-	uint64_t h = 0xcbf29ce484222325u;
+	if (dsp_event_at(t, r))
+		vec_push(texts, stable_event(t, r));
+}
+
+/* The root cause and what it cuts in two; without a cause the place of the failure has to do. */
+static void gather_texts(texts_t *texts, const struct sym_trace *t, const struct dsp *d)
+{
+	const struct dsp_side *failing = &d->side[DSP_FAILING];
 
 	for (size_t i = 0; i < d->npairs; i++) {
-		struct strbuf b = { 0 };
-
-		stable_event(&b, t, d->pairs[i].before);
-		strbuf_str(&b, " < ");
-		stable_event(&b, t, d->pairs[i].after);
-		vec_push(&texts, strbuf_take(&b));
+		add_text(texts, t, d->pairs[i].before);
+		add_text(texts, t, d->pairs[i].after);
 	}
-	/* Without a cause the place of the failure has to do. */
-	for (size_t i = 0; !d->npairs && i < d->side[DSP_FAILING].nevents; i++) {
-		struct strbuf b = { 0 };
-
-		stable_event(&b, t, d->side[DSP_FAILING].events[i].ref);
-		vec_push(&texts, strbuf_take(&b));
+	for (size_t i = 0; i < d->nregions; i++) {
+		add_text(texts, t, (struct sched_ref){ d->regions[i].thread, d->regions[i].first });
+		add_text(texts, t, d->regions[i].end);
+		add_text(texts, t, d->regions[i].intruder);
 	}
+	for (size_t i = 0; !d->npairs && i < failing->nevents; i++)
+		add_text(texts, t, failing->events[i].ref);
+}
+
+void dsp_fingerprint(const struct sym_trace *t, struct dsp *d)
+{
+	texts_t texts = { 0 };
+	uint64_t h = 0xcbf29ce484222325u;
+
+	gather_texts(&texts, t, d);
 	if (texts.n)
 		qsort(texts.v, texts.n, sizeof *texts.v, by_text);
 	for (size_t i = 0; i < texts.n; i++)

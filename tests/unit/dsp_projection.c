@@ -310,6 +310,15 @@ static void move_everything(struct fixture *fx)
 	}
 }
 
+static void rename_functions(struct fixture *fx, const char *name)
+{
+	for (size_t i = 0; i < fx->trace->nstacks; i++)
+		for (uint32_t k = 0; k < fx->trace->stacks[i].n; k++) {
+			free(fx->trace->stacks[i].frames[k].function);
+			fx->trace->stacks[i].frames[k].function = xstrdup(name);
+		}
+}
+
 static void fingerprints(void)
 {
 	struct fixture fx;
@@ -337,7 +346,24 @@ static void fingerprints(void)
 	fx.trace->vars[0].name = xstrdup("elsewhere");
 	char *variable = fingerprint(&fx);
 
-	CHECK(strcmp(one, variable), "another variable has another one");
+	CHECK(!strcmp(one, variable), "the same on another field of the same object is the same");
+	char *by_function[2], *by_variable[2];
+	for (int i = 0; i < 2; i++) {
+		fixture_lost_update(&fx);
+		rename_functions(&fx, i ? "two" : "one");
+		by_function[i] = fingerprint(&fx);
+		fixture_lost_update(&fx);
+		rename_functions(&fx, "?");
+		free(fx.trace->vars[0].name);
+		fx.trace->vars[0].name = xstrdup(i ? "two" : "one");
+		by_variable[i] = fingerprint(&fx);
+	}
+	CHECK(strcmp(by_function[0], by_function[1]), "another function has another one");
+	CHECK(strcmp(by_variable[0], by_variable[1]), "where functions are not known another variable has");
+	for (int i = 0; i < 2; i++) {
+		free(by_function[i]);
+		free(by_variable[i]);
+	}
 	free(one);
 	free(again);
 	free(moved);
