@@ -470,7 +470,7 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 		}
 		return;
 	}
-	if (p && !dsp_unguarded_hint(t, p, &d->hint) && !dsp_half_done_hint(t, p, &d->hint)) {
+	if (p && !dsp_unguarded_hint(m, p, &d->hint) && !dsp_half_done_hint(t, p, &d->hint)) {
 		d->hint.kind = DSP_HINT_ORDER;
 		d->hint.text = order_text(t, p->before, p->after);
 	}

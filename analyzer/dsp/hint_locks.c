@@ -75,15 +75,31 @@ char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t
 }
 
 /*
+ * A thread reads what its creator had when it made it, and that writes only then: whatever lock
+ * they share, it may look first.
+ */
+static bool looks_before_made(const struct dsp_map *m, const struct dsp_pair *p)
+{
+	uint32_t fork = dsp_fork_towards(m->t, p->after.thread, p->before.thread);
+	const struct dsp_flow *f = dsp_is_read(dsp_event_at(m->t, p->before)) ?
+					   dsp_flow_into(m, DSP_FAILING, p->before) : NULL;
+
+	return f && fork != SYM_NONE && fork < p->after.index &&
+	       (f->initial || (f->write.thread == p->after.thread && f->write.index < fork));
+}
+
+/*
  * One guards what they share with a lock, and the other does not take it. Where one made the other an
  * order may be what is missing, unless the other takes that lock elsewhere.
  */
-bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
+	const struct sym_trace *t = m->t;
 	struct sched_ref with = p->before, without = p->after;
 	uint32_t lock, own;
 
-	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)))
+	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)) ||
+	    looks_before_made(m, p))
 		return false;
 	bool related = dsp_related(t, with.thread, without.thread);
 

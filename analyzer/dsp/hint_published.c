@@ -5,6 +5,8 @@
  */
 #include "analyzer/dsp/internal.h"
 
+#include <string.h>
+
 /* So far back it is looked for how the reader came there. */
 #define NEAR 400
 
@@ -18,6 +20,28 @@ static bool writes_from(const struct sym_trace *t, struct sched_ref from, uint32
 			return true;
 	}
 	return false;
+}
+
+/* What it made known it takes back, or makes known anew, before it fills: the other one went by what was over. */
+static bool makes_known_again(const struct sym_trace *t, struct sched_ref published, struct sched_ref filled)
+{
+	uint32_t var = dsp_event_at(t, published)->target;
+
+	for (uint32_t i = published.index + 1; i < filled.index; i++) {
+		const struct sym_event *e = &t->threads[published.thread].events[i];
+
+		if (dsp_is_write(e) && e->target == var)
+			return true;
+	}
+	return false;
+}
+
+/* In one expression: the two are compared, and either may be seen first. */
+static bool on_one_line(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, a)), *y = dsp_place(t, dsp_event_at(t, b));
+
+	return x && y && x->file && y->file && x->line == y->line && !strcmp(x->file, y->file);
 }
 
 /*
@@ -40,7 +64,8 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 		    !dsp_decides_on_way(t, e, to))
 			continue;
 		*published = f->write;
-		return !writes_from(t, q, to->target);
+		return !writes_from(t, q, to->target) && !makes_known_again(t, f->write, filled) &&
+		       !on_one_line(t, q, looked);
 	}
 	return false;
 }

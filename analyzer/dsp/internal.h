@@ -121,7 +121,7 @@ char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t
 			 uint32_t others);
 /* x and y, of two threads, are both where a lock of the program's own making should let only one. */
 bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, struct dsp_hint *h);
-bool dsp_unguarded_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
+bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
 bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 
 /* hint.c */

@@ -107,6 +107,27 @@ static void creator_has_another(struct fixture *fx)
 	fixture_alternate(fx, "00000 22");
 }
 
+/* T0 makes T0.1, then sets a pointer, under the lock that T0.1 takes elsewhere; T0.1 has used the pointer already. */
+static void set_after_made(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/get", "/src/get.c");
+	uint32_t m = fixture_mutex(fx, "m"), config = fixture_var(fx, "config", "int", 0);
+
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_LOCK, m, "back", 10);
+	fixture_event(fx, 1, SYM_UNLOCK, m, "back", 11);
+	uint32_t use = fixture_event(fx, 1, SYM_READ, config, "back", 12);
+
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "back", 12);
+	fixture_event(fx, 0, SYM_LOCK, m, "main", 20);
+	uint32_t set = fixture_writes(fx, 0, config, 9, "main", 21);
+
+	fixture_asserts(fx, 1, use, 0, "SIGSEGV");
+	fixture_order(fx, &fx->answer.failing, "00 1111 00");
+	fixture_cause(fx, 1, use, 0, set);
+	fixture_alternate(fx, "0000 1111");
+}
+
 /* Both look whether `held' is free, take it, count, and let it go. */
 static void own_lock(struct fixture *fx, const char *failing)
 {
@@ -168,6 +189,8 @@ static const struct expected table[] = {
 	{ "a loop that adds up, without locks", no_locks, DSP_HINT_ATOMIC,
 	  { "Make bank.c:40 (from `a' to `b') one atomic step: T0.1 writes `a'", "no lock is held at both places" },
 	  DSP_HINT_NONE, 1 },
+	{ "the creator sets something too late, under a lock", set_after_made, DSP_HINT_ORDER,
+	  { "Do get.c:21 (writes `config') before T0.1 is created" }, DSP_HINT_NONE, 0 },
 	{ "the creator holds another lock", creator_has_another, DSP_HINT_ATOMIC,
 	  { "Hold the same lock at both places", "T0.2 holds `m' when it writes `size' at list.c:21",
 	    "T0 holds `own' when it reads `size' at list.c:10" }, DSP_HINT_NONE, 0 },

@@ -1,8 +1,11 @@
 /* Hints about objects: freed while somebody uses them, made known before they are filled in, changed by readers. */
 #include "tests/lib/dsp_expect.h"
 
-/* T0.1 makes an item known and fills it in afterwards; T0.2 looks into it when it finds it. */
-static void known_too_early(struct fixture *fx)
+/*
+ * T0.1 makes an item known and fills it in afterwards; T0.2 looks into it, at line `at', when it finds it. In between
+ * T0.1 may have made known something else.
+ */
+static void known(struct fixture *fx, unsigned at, bool again)
 {
 	fixture_init(fx, "/home/u/shop", "/src/shop.c");
 	struct sym_trace *t = fx->trace;
@@ -10,9 +13,11 @@ static void known_too_early(struct fixture *fx)
 
 	fixture_children(fx);
 	uint32_t publish = fixture_event(fx, 1, SYM_WRITE, item, "make", 10);
+	if (again)
+		fixture_writes(fx, 1, item, 0, "make", 9);
 	uint32_t fill = fixture_event(fx, 1, SYM_WRITE, price, "make", 11);
 	uint32_t find = fixture_event(fx, 2, SYM_READ, item, "sell", 20);
-	uint32_t look = fixture_event(fx, 2, SYM_READ, price, "sell", 21);
+	uint32_t look = fixture_event(fx, 2, SYM_READ, price, "sell", at);
 
 	fixture_at(fx, 1, publish)->value = expr_const(t->pool, 64, 0x5000);
 	fixture_at(fx, 1, fill)->value = expr_const(t->pool, 32, 7);
@@ -21,9 +26,26 @@ static void known_too_early(struct fixture *fx)
 					      expr_const(t->pool, 64, 0x5000)));
 	fixture_fails(fx, SYM_FAIL_ASSERT, 2, "Assertion `item->price' failed",
 		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 2, look), expr_const(t->pool, 32, 0)));
-	fixture_order(fx, &fx->answer.failing, "00 1 222 1");
+	fixture_order(fx, &fx->answer.failing, again ? "00 1 222 11" : "00 1 222 1");
 	fixture_cause(fx, 2, look, 1, fill);
-	fixture_alternate(fx, "00 1 2 1 22");
+	fixture_alternate(fx, again ? "00 1 2 11 22" : "00 1 2 1 22");
+}
+
+static void known_too_early(struct fixture *fx)
+{
+	known(fx, 21, false);
+}
+
+/* Both are read in one expression: the other order would be seen there, too. */
+static void compared_with(struct fixture *fx)
+{
+	known(fx, 20, false);
+}
+
+/* What T0.2 found is over before T0.1 writes. */
+static void known_before(struct fixture *fx)
+{
+	known(fx, 21, true);
 }
 
 /* T0.1 posts the semaphore and stores the item afterwards; T0.2 takes what is there, and empties the place. */
@@ -126,6 +148,10 @@ static const struct expected table[] = {
 	{ "an object that is known before it is filled in", known_too_early, DSP_HINT_ORDER,
 	  { "Do shop.c:11 (T0.1 writes `item->price') before shop.c:10", "writes `item'", "T0.2 reads",
 	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
+	{ "two things that are compared", compared_with, DSP_HINT_ATOMIC,
+	  { "Make shop.c:10 to 11 one atomic step: T0.2 reads `item->price' at shop.c:20" }, DSP_HINT_NONE, 1 },
+	{ "an object that is known before another one is filled in", known_before, DSP_HINT_ATOMIC,
+	  { "one atomic step" }, DSP_HINT_NONE, 1 },
 	{ "a semaphore that is posted before the item is there", posted_too_early, DSP_HINT_ORDER,
 	  { "Do shop.c:11 (T0.1 writes `slot') before shop.c:10", "posts `items'", "T0.2 reads `slot'",
 	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
