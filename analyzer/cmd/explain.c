@@ -58,6 +58,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->source_line = source_line;
 	r->source_arg = e->images;
 	r->failure.command = trc_identity(e->t, "command");
+	r->failure.when = show_when(e->t, x->when, sizeof x->when) ? x->when : NULL;
 	x->signal = f->signal ? show_signal(f->signal) : NULL;
 	r->failure.signal = x->signal;
 	r->failure.misuse = x->misuse = explain_misuse(e);

@@ -8,6 +8,7 @@ struct explain_report {
 	struct report report;
 	VEC(const char *) assumptions;
 	char *signal, *misuse;
+	char when[64];
 };
 
 /* path: where the trace is, for the report; may be NULL. e must outlive it. */

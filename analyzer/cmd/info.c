@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* What the record stream of one thread holds. */
 struct counts {
@@ -79,10 +78,9 @@ static bool is_internal(const char *key)
 
 static void print_identity(const struct show *s)
 {
-	time_t start = (time_t)(trc_identity_uint(s->t, "wall_start", 0) / 1000000000u);
 	char date[64];
 
-	if (start && strftime(date, sizeof date, "%F %T %z", localtime(&start)))
+	if (show_when(s->t, date, sizeof date))
 		fprintf(s->term.f, "  %-10s %s\n", "when", date);
 	for (size_t i = 0; i < s->t->identity.n; i++) {
 		const struct trc_kv_entry *kv = &s->t->identity.v[i];

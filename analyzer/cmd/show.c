@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 void show_init(struct show *s, struct trc *t, const struct term *term)
 {
@@ -80,6 +81,14 @@ char *show_signal(int number)
 	const char *name = number > 0 && number < NSIG ? sigabbrev_np(number) : NULL;
 
 	return name ? xasprintf("SIG%s", name) : xasprintf("signal %d", number);
+}
+
+bool show_when(const struct trc *t, char *date, size_t size)
+{
+	time_t start = (time_t)(trc_identity_uint(t, "wall_start", 0) / 1000000000u);
+	struct tm tm;
+
+	return start && localtime_r(&start, &tm) && strftime(date, size, "%F %T %z", &tm);
 }
 
 char *show_size(uint64_t bytes)

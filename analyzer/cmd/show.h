@@ -28,6 +28,8 @@ char *show_object(const struct show *s, uint64_t object, unsigned op);
 const char *show_object_word(unsigned op);
 /* "SIGSEGV"; "signal 77" when it has no name. malloc'd. */
 char *show_signal(int number);
+/* Local date and time at which the recording began; false: not known. */
+bool show_when(const struct trc *t, char *date, size_t size);
 /* "1.5 MB". malloc'd. */
 char *show_size(uint64_t bytes);
 

@@ -258,12 +258,12 @@ err_t ext_extract(struct trc *t, struct img_set *images, struct mach_run *run,
 	struct ext x = { .t = t, .images = images, .run = run, .o = &o, .level = level_new(images),
 			 .trace = sym_trace_new(), .common_fd = -1, .fate = { .thread = SYM_NONE },
 			 .brink = { .thread = SYM_NONE } };
-	const char *command = trc_identity(t, "exe");
+	const char *program = trc_identity(t, "program");
 
 	if (!given->survey)
 		o.survey = ext_survey_new();
-	if (command)
-		x.trace->program = xstrdup(command);
+	if (program)
+		x.trace->program = xstrdup(program);
 	add_threads(&x);
 	err_t e = extract(&x);
 	if (!e)
