@@ -12,8 +12,11 @@
 
 #include <string.h>
 
-/* Twice, because there are two ways to go on, to and fro between a thousand switches. */
-#define MOST_TRIES 48
+/* How they go on: who fails first of all, or last, or who is made before its creator. */
+enum way { FAILING_FIRST, OTHERS_FIRST, YOUNG_FIRST, NWAYS };
+
+/* Each of the ways, to and fro between a thousand switches. */
+#define MOST_TRIES (NWAYS * 24)
 
 /*
  * How much of an order can be told: what it turns round of the root cause or where the same was
@@ -323,7 +326,7 @@ static bool judge(struct serial *s, size_t which, const struct mach_outcome *out
 }
 
 /* Threads go freely from the switch on: does that hold? */
-static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
+static err_t holds(struct serial *s, size_t which, enum way way, bool *yes)
 {
 	size_t from = s->switches[which], strict = 0;
 	const struct mach_point *fate = &s->e->extracted->fate, *brink = &s->e->extracted->brink;
@@ -334,7 +337,7 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 
 	struct mach_order o = {
 		.from = s->e->extracted->from, .points = s->points, .npoints = s->npoints,
-		.loose = s->npoints - strict, .others_first = others_first,
+		.loose = s->npoints - strict, .others_first = way == OTHERS_FIRST, .young_first = way == YOUNG_FIRST,
 		.fate = fate->thread == SYM_NONE ? NULL : fate,
 		.brink = brink->thread == SYM_NONE ? NULL : brink,
 		.onward_insns = s->e->extracted->onward_insns,
@@ -351,14 +354,25 @@ static err_t holds(struct serial *s, size_t which, bool others_first, bool *yes)
 	return bad;
 }
 
+/* Is a thread made from the switch on? */
+static bool makes_one(const struct serial *s, size_t which)
+{
+	for (size_t i = s->switches[which]; i < s->failing->n; i++)
+		if (event_at(s, s->failing->refs[i])->op == SYM_FORK)
+			return true;
+	return false;
+}
+
 static err_t holds_somehow(struct serial *s, size_t which, bool *yes)
 {
-	bool other = false;
+	*yes = false;
+	for (enum way way = FAILING_FIRST; way < NWAYS && (!*yes || s->best.grade < CLEAN); way++) {
+		bool here = false;
 
-	TRY(holds(s, which, false, yes));
-	if (!*yes || s->best.grade < CLEAN)
-		TRY(holds(s, which, true, &other));
-	*yes |= other;
+		if (way != YOUNG_FIRST || (!*yes && makes_one(s, which)))
+			TRY(holds(s, which, way, &here));
+		*yes |= here;
+	}
 	return NULL;
 }
 

@@ -117,9 +117,16 @@ static bool waits_to_begin(const struct mach_run *r, const struct execution *x)
 	       r->threads[f->thread].s.life != LIFE_RUNNING;
 }
 
+static bool makes_thread(const struct mach_run *r)
+{
+	struct spawn s;
+
+	return run_spawn_args(r, (uint32_t)r->m->frame->g.guest_RAX, &s);
+}
+
 /*
  * Executes at most n instructions; stops behind the thread's point. Without one
- * (it only lets another thread go on) it stops before its next.
+ * (it only lets another thread go on) it stops before its next, or where one is made that goes first.
  */
 static void go(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t n,
 	       const struct exec_point *point)
@@ -129,9 +136,10 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 
 	bool past = x->passage.seen, waiting = !point && waits_to_begin(r, x);
 
+	x->made = false;
 	run_switch(r, t->index);
 	begin = m->insns;
-	while (!x->done && m->insns - begin < n && t->s.life == LIFE_RUNNING) {
+	while (!x->done && !x->made && m->insns - begin < n && t->s.life == LIFE_RUNNING) {
 		uint64_t before = m->insns;
 		enum mach_stop stop;
 
@@ -168,6 +176,7 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 			at_event(r, x, t);
 			break;
 		case STOP_SYSCALL:
+			x->made = !point && x->young_first && makes_thread(r);
 			exec_syscall(r, x, t);
 			break;
 		case STOP_NONDET:
@@ -327,12 +336,14 @@ bool exec_let_others(struct mach_run *r, struct execution *x, uint32_t but)
 	return r->time != before;
 }
 
-/* The thread whose fate is asked for goes first, or last: then who came last goes first. */
+/* The thread whose fate is asked for goes first, or last: then who came last, or was made last, goes first. */
 static uint32_t turn_of(const struct mach_run *r, const struct execution *x, size_t i)
 {
 	const struct trc_failure *f = r->t->failure;
 	size_t fails = f && f->thread < r->nthreads ? f->thread : 0;
 
+	if (x->young_first)
+		return (uint32_t)(r->nthreads - 1 - i);
 	if (x->goes_first)
 		return (uint32_t)((x->goes_first - 1 + i) % r->nthreads);
 	if (!x->others_first)
@@ -379,7 +390,7 @@ static bool free_the_failing(struct mach_run *r, struct execution *x)
 {
 	uint32_t t = turn_of(r, x, 0);
 
-	return !x->others_first && !x->goes_first && !x->passage.seen && !is_loose(x) && x->wait[t].waiting &&
+	return !x->others_first && !x->passage.seen && !is_loose(x) && x->wait[t].waiting &&
 	       exec_let_others(r, x, t) && runnable(&r->threads[t]);
 }
 
@@ -401,8 +412,8 @@ static void run_on(struct mach_run *r, struct execution *x)
 			if (!x->done)
 				exec_fate_passed(r, x);
 			exec_aftermath(r, x);
-			moved |= waiting && !waits_to_begin(r, x);
-			if (waiting && !waits_to_begin(r, x))
+			moved |= x->made || (waiting && !waits_to_begin(r, x));
+			if (x->made || (waiting && !waits_to_begin(r, x)))
 				break;
 			/* In small turns it takes long until there is reason to ask. */
 			if ((!whole && r->time - x->began < PATIENCE) || !runnable(t) ||
@@ -514,8 +525,8 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 	struct execution x = { .out = out, .npoints = o->npoints,
 			       .nstrict = o->npoints - o->loose, .fate = { .thread = NO_THREAD },
 			       .brink = { .thread = NO_THREAD },
-			       .others_first = o->others_first || o->goes_first,
-			       .goes_first = o->goes_first };
+			       .others_first = o->others_first || o->goes_first || o->young_first,
+			       .goes_first = o->goes_first, .young_first = o->young_first };
 	uint64_t left;
 	size_t log;
 	err_t e;

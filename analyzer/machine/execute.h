@@ -52,6 +52,7 @@ struct execution {
 	size_t *first_of;   /* by thread: its next point, while translating and executing */
 	bool others_first;  /* see struct mach_order */
 	uint32_t goes_first;
+	bool young_first, made; /* made: a thread was, and its creator stands there */
 	bool begun;         /* the failing thread has come to its first operation */
 	bool translating;
 	bool broken;        /* the points could not be executed in their order */

@@ -292,6 +292,9 @@ struct mach_order {
 	/* Behind the last point this thread, counted from 1, goes as far as it can before all others
 	 * (others_first, too); 0: none does. */
 	uint32_t goes_first;
+	/* Behind the last point who is made goes as far as it can before its creator goes on (others_first,
+	 * too): as if functions had been called instead of threads made. */
+	bool young_first;
 	/* Points may lie behind the end of the record, as far as onward_insns of struct
 	 * mach_hooks (the same number) showed them; 0: none do. */
 	uint64_t onward_insns;
