@@ -114,12 +114,9 @@ static err_t explain(const char *path, struct options *o)
 	x.timeout = s.timeout;
 	x.alternates = s.alternates;
 	x.model = s.model;
+	x.wants_cause = true;
 	TRY(follow_to_end(path, &x, &e));
-	err_t bad = NULL;
-	if (!e->t->failure)
-		bad = err_new(ERR_NOANSWER, "the recorded run did not fail; csched info %s", path);
-	if (!bad)
-		bad = explain_solve(e, &x);
+	err_t bad = explain_solve(e, &x);
 	follow_quiet();
 	if (!bad)
 		bad = report(path, e, o);

@@ -67,7 +67,7 @@ static err_t explain_now(const char *trace, struct explanation **out)
 	struct explain_options x;
 
 	explain_options_init(&x);
-	x.whole = true;
+	x.whole = x.wants_cause = true;
 	TRY(follow_to_end(trace, &x, out));
 	err_t bad = explain_solve(*out, &x);
 	follow_quiet();

@@ -17,6 +17,7 @@ struct explain_options {
 	uint64_t window;     /* events of the first window; 0: choose */
 	double timeout;      /* seconds for everything; 0: none ... */
 	double effort;       /* ... then so much effort, behind the following; 0: no limit */
+	bool wants_cause;    /* what has none is refused before it is followed */
 	bool whole;          /* look at the whole run, however long: positions get occurrences */
 	uint32_t alternates;
 	enum sched_model model;
