@@ -179,6 +179,8 @@ static void failure_action(struct strbuf *b, const struct report *r, const struc
 		[SYM_FAIL_EXIT] = "exits", [SYM_FAIL_USER] = "fails",
 	};
 	bool assertion = r->trace->failure.kind == SYM_FAIL_ASSERT;
+	/* It went another way: whether it comes by this point, and how often, is not in the symbolic trace. */
+	bool passed = r->alternate_proof.by[REPORT_MACHINE].agreed > 0;
 
 	char buf[16];
 	const char *signal = r->trace->failure.kind == SYM_FAIL_SIGNAL ? rep_signal(r, buf) : NULL;
@@ -188,7 +190,7 @@ static void failure_action(struct strbuf *b, const struct report *r, const struc
 	else if (e->executed)
 		strbuf_str(b, assertion ? "assertion holds" : "does not fail");
 	else
-		strbuf_str(b, "is not reached");
+		strbuf_str(b, passed ? "does not fail" : "is not reached");
 }
 
 void rep_action(struct strbuf *b, const struct report *r, const struct dsp_event *e,

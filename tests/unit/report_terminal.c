@@ -212,6 +212,28 @@ static void admits(void)
 }
 
 /* A command is there to be pasted: a shell must see the words that were meant. */
+/* The other order goes another way: what is known of the failure point is what executing it has shown. */
+static void goes_another_way(void)
+{
+	struct shown s;
+
+	show(&s, fixture_lost_update);
+	for (size_t i = 0; i < s.dsp->side[DSP_ALTERNATE].nevents; i++) {
+		struct dsp_event *e = &s.dsp->side[DSP_ALTERNATE].events[i];
+
+		if (dsp_event_at(s.fx.trace, e->ref)->op == SYM_FAIL)
+			e->executed = false;
+	}
+	char *t = text(&s.r, 80, false, false);
+	CHECK(has(t, "bank.c:30  is not reached"), "as far as the checker knows it is not reached");
+	free(t);
+	s.r.alternate_proof.by[REPORT_MACHINE] = (struct report_proof){ .runs = 1, .agreed = 1 };
+	t = text(&s.r, 80, false, false);
+	CHECK(has(t, "bank.c:30  does not fail"), "the machine passed it");
+	free(t);
+	done(&s);
+}
+
 static void pastes(void)
 {
 	struct shown s;
@@ -309,6 +331,7 @@ int main(void)
 	says();
 	redacts();
 	admits();
+	goes_another_way();
 	pastes();
 	says_where_first();
 	makes_room();
