@@ -178,6 +178,30 @@ void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
 	vec_free(&other);
 }
 
+/* Nobody gives back what this waits for, and who took the last of it waits, too: SIZE_MAX: not so. */
+static size_t taker(const struct sym_trace *t, const struct sym_event *want, uint32_t *since)
+{
+	size_t found = SIZE_MAX;
+
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		for (uint32_t k = 0; k < t->threads[i].nevents; k++)
+			if (t->threads[i].events[k].op == SYM_SEMPOST && t->threads[i].events[k].target == want->target)
+				return SIZE_MAX;
+	for (size_t k = 0; k < t->failure.nblocked; k++) {
+		const struct sym_blocked *b = &t->failure.blocked[k];
+
+		for (uint32_t i = 0; b->thread < t->nthreads && b->thread != want->thread && i < b->event; i++) {
+			const struct sym_event *e = &t->threads[b->thread].events[i];
+
+			if (e->op != SYM_SEMWAIT || e->target != want->target || !e->result)
+				continue;
+			found = k;
+			*since = i;
+		}
+	}
+	return found;
+}
+
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since)
 {
 	const struct sym_failure *f = &t->failure;
@@ -200,7 +224,7 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since)
 		}
 	}
 	vec_free(&held);
-	return found;
+	return found == SIZE_MAX && e->op == SYM_SEMWAIT ? taker(t, e, since) : found;
 }
 
 uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child)

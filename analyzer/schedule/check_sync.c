@@ -70,6 +70,16 @@ void check_release_all(struct check *c, uint32_t thread)
 	for (size_t i = c->shares.n; i-- > 0;)
 		if (c->shares.v[i].thread == thread)
 			c->shares.v[i] = c->shares.v[--c->shares.n];
+	for (uint32_t i = c->v->first[thread]; i < c->v->first[thread + 1]; i++) {
+		const struct sym_event *e = c->v->ev[i].e;
+
+		if (!check_executed(c, i) || (e->op != SYM_SEMWAIT && e->op != SYM_SEMPOST) || !c->v->lent[e->target])
+			continue;
+		if (e->op == SYM_SEMPOST)
+			c->object[e->target].count--;
+		else if (e->result)
+			c->object[e->target].count++;
+	}
 }
 
 /* Tokens matter only to those who wait now; without waiters they are lost. */

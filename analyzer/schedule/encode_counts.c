@@ -11,6 +11,7 @@ struct counts {
 	VEC(uint32_t) waits, posts, fails, enters, leaves;
 	VEC(Z3_ast) tmp, initial;
 	VEC(Z3_ast) given; /* posts x waits; NULL where impossible */
+	VEC(Z3_ast) lent;  /* waits x waits: the second has what the thread of the first gives back */
 };
 
 static const struct sym_event *op(const struct counts *k, uint32_t i)
@@ -47,11 +48,44 @@ static Z3_ast pending(const struct counts *k, uint32_t i)
 	return k->c->exec[k->c->w->local[i]];
 }
 
-static void give_units(struct counts *k, int64_t count)
+/* Does the thread still have at its end what it took here? */
+static bool keeps(const struct counts *k, uint32_t i)
+{
+	const struct sched_view *v = k->c->v;
+	uint32_t end = v->first[op(k, i)->thread + 1];
+
+	for (uint32_t n = i + 1; n < end; n++)
+		if (v->ev[n].e->op == SYM_SEMPOST && v->ev[n].e->target == op(k, i)->target)
+			return false;
+	return true;
+}
+
+/* The wait has what another one took, whose thread goes on behind its last event. */
+static void give_back(struct counts *k, uint32_t wait)
+{
+	struct encoding *c = k->c;
+
+	for (size_t q = 0; q < k->waits.n; q++) {
+		uint32_t thread = op(k, k->waits.v[q])->thread, last = c->v->first[thread + 1] - 1;
+		Z3_ast lit = NULL;
+
+		if (thread != op(k, wait)->thread && keeps(k, k->waits.v[q]) && c->w->end == CHECK_ONWARD && view_goes_on(c->v, last) &&
+		    window_has(c->w, last) && !encode_must(c, wait, last)) {
+			lit = smt_bool(c->smt);
+			smt_implies(c->smt, lit, encode_before(c, last, wait));
+			if (pending(k, last))
+				smt_implies(c->smt, lit, pending(k, last));
+			vec_push(&k->tmp, lit);
+		}
+		vec_push(&k->lent, lit);
+	}
+}
+
+static void give_units(struct counts *k, uint32_t object, int64_t count)
 {
 	struct smt *s = k->c->smt;
 
-	k->initial.n = k->given.n = 0;
+	k->initial.n = k->given.n = k->lent.n = 0;
 	for (size_t w = 0; w < k->waits.n; w++) {
 		uint32_t wait = k->waits.v[w];
 
@@ -67,6 +101,8 @@ static void give_units(struct counts *k, int64_t count)
 			}
 			vec_push(&k->given, lit);
 		}
+		if (k->c->v->lent[object])
+			give_back(k, wait);
 		if (count > 0) {
 			vec_push(&k->initial, smt_bool(s));
 			vec_push(&k->tmp, k->initial.v[k->initial.n - 1]);
@@ -80,6 +116,13 @@ static void give_units(struct counts *k, int64_t count)
 		for (size_t w = 0; w < k->waits.n; w++)
 			if (k->given.v[w * k->posts.n + p])
 				vec_push(&k->tmp, k->given.v[w * k->posts.n + p]);
+		smt_at_most(s, k->tmp.v, k->tmp.n, 1);
+	}
+	for (size_t q = 0; k->lent.n && q < k->waits.n; q++) {
+		k->tmp.n = 0;
+		for (size_t w = 0; w < k->waits.n; w++)
+			if (k->lent.v[w * k->waits.n + q])
+				vec_push(&k->tmp, k->lent.v[w * k->waits.n + q]);
 		smt_at_most(s, k->tmp.v, k->tmp.n, 1);
 	}
 	if (count > 0)
@@ -125,7 +168,7 @@ static void semaphore(struct counts *k, uint32_t object)
 	int64_t count = check_object(k->c->w->start, object)->count;
 
 	if ((int64_t)k->waits.n > count)
-		give_units(k, count);
+		give_units(k, object, count);
 	for (size_t f = 0; f < k->fails.n; f++)
 		found_zero(k, k->fails.v[f], count);
 }
@@ -216,4 +259,5 @@ void encode_counts(struct encoding *c)
 	vec_free(&k.tmp);
 	vec_free(&k.initial);
 	vec_free(&k.given);
+	vec_free(&k.lent);
 }

@@ -79,6 +79,34 @@ static void link_events(struct sched_view *v)
 }
 
 /*
+ * A semaphore of which each thread takes one unit at a time, and gives back what it took and nothing else: who has
+ * one at its end will give it back when it goes on, as who holds a lock does. (One that counts what is there is
+ * given to by who did not take.)
+ */
+static void find_lent(struct sched_view *v)
+{
+	const struct sym_trace *t = v->t;
+	uint32_t *has = xmalloc((t->nobjects + 1) * sizeof *has); /* the thread that has a unit of it */
+
+	v->lent = xcalloc(t->nobjects + 1, sizeof *v->lent);
+	for (size_t o = 0; o < t->nobjects; o++) {
+		v->lent[o] = t->objects[o].kind == SYM_SEM && t->objects[o].count > 0;
+		has[o] = VIEW_NONE;
+	}
+	for (uint32_t i = 0; i < v->n; i++) { /* a thread's events stand together */
+		const struct sym_event *e = v->ev[i].e;
+		bool gives = e->op == SYM_SEMPOST;
+
+		if (!gives && (e->op != SYM_SEMWAIT || !e->result))
+			continue;
+		if (gives != (has[e->target] == e->thread))
+			v->lent[e->target] = false;
+		has[e->target] = gives ? VIEW_NONE : e->thread;
+	}
+	free(has);
+}
+
+/*
  * Bounds get as tight as program order makes them. A write under TSO has no
  * upper bound of its own: it may sit in the buffer until the next drain.
  */
@@ -218,6 +246,7 @@ struct sched_view *view_new(const struct sym_trace *t, enum sched_model model, b
 	number_events(v);
 	build_chains(v);
 	link_events(v);
+	find_lent(v);
 	bound_times(v);
 	place_conds(v);
 	return v;
@@ -235,6 +264,7 @@ void view_free(struct sched_view *v)
 	free(v->first);
 	free(v->forked_by);
 	free(v->reader);
+	free(v->lent);
 	free(v->conds);
 	free(v);
 }

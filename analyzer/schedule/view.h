@@ -48,6 +48,7 @@ struct sched_view {
 	struct view_cond *conds; /* grouped by the event that completes them ... */
 	uint32_t nconds;
 	uint32_t first_late;  /* ... from here on: those that only the end decides */
+	bool *lent;           /* by object: a semaphore used as a lock, as far as was recorded, see view.c */
 	bool deadlock;        /* failure is a set of blocked events */
 	uint32_t fail;        /* number of the FAIL event, or VIEW_NONE */
 };

@@ -173,6 +173,31 @@ static void deadlock(void)
 	sym_trace_free(t);
 }
 
+/* The same with semaphores of one: who gets both gives them back. Not where they count what is there. */
+static void deadlock_of_semaphores(void)
+{
+	struct sym_trace *t = parse(
+		"csched-sym 1\nobject a sem count 1\nobject b sem count 1\n"
+		"thread T0\n semwait a\n sempost a\n semwait a\n semwait b\n"
+		"thread T0.1\n semwait b\n semwait a\n"
+		"failure deadlock\nblocked T0 3\nblocked T0.1 1\n");
+	struct sched_answer *a = solve(t, SCHED_SC);
+
+	CHECK(a->found && a->ncause == 2 && a->cause_minimal && has_edge(a, 0, 2, 1, 1) &&
+	      has_edge(a, 1, 0, 0, 3), "deadlock of semaphores: the order in which they are taken is the cause");
+	CHECK(a->nalternates >= 1 && a->alternates[0].order.n == 6,
+	      "deadlock of semaphores: an order in which everybody gets through");
+	sched_answer_free(a);
+	sym_trace_free(t);
+	t = parse("csched-sym 1\nobject items sem count 0\n"
+		  "thread T0\n sempost items\n exit\nthread T0.1\n semwait items\n exit\nthread T0.2\n semwait items\n"
+		  "failure deadlock\nblocked T0.2 0\n");
+	a = solve(t, SCHED_SC);
+	CHECK(a->found && !a->nalternates, "one item for two: one of them waits, whoever comes first");
+	sched_answer_free(a);
+	sym_trace_free(t);
+}
+
 /* The signal came before the wait: the waiter sleeps for ever. */
 static void lost_wakeup(void)
 {
@@ -414,6 +439,7 @@ int main(void)
 	message_passing();
 	lost_update();
 	deadlock();
+	deadlock_of_semaphores();
 	lost_wakeup();
 	branch_decides();
 	foreign_branch();
