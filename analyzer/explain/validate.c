@@ -75,6 +75,12 @@ static err_t execute_as(struct explanation *e, const struct sched_order *order, 
 	free(*why);
 	*why = out.why;
 	out.why = NULL;
+	/* That it gets past by never coming there says nothing. */
+	if (out.kind == MACH_OUT_PASSED && mach_fails_in_handler(e->run)) {
+		proof->agreed = false;
+		free(*why);
+		*why = xstrdup("it fails in a signal's handler, and other orders are executed without signals");
+	}
 	proof->why = *why;
 	mach_outcome_free(&out);
 	return NULL;

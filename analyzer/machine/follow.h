@@ -327,6 +327,7 @@ bool run_ended(const struct run_thread *t); /* no record but marks is left */
 const struct trc_note *run_degraded(const struct mach_run *r);
 /* Between fragments, or on the way from one to the next with nothing of it to come. */
 bool run_between(const struct run_thread *t);
+void run_approach_signal(struct mach_run *r, struct run_thread *t); /* at one of the committed order */
 bool run_failure_near(const struct mach_run *r, const struct run_thread *t);
 bool run_fault_missed(const struct mach_run *r, const struct run_thread *t);
 #define MISSED_FAULT "the recorded instruction failed (signal %d), here it did not"

@@ -4,7 +4,9 @@
 #include "analyzer/machine/follow.h"
 #include "analyzer/machine/shadow_ops.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 /* Offsets in the kernel's struct ucontext; registers in its order. */
 #define UC_REGS 40
@@ -80,4 +82,32 @@ enum action run_return_from_handler(struct mach_run *r, struct run_thread *t)
 	path_goto(&t->s.cursor, regs[UC_RIP]);
 	t->s.call_pc = 0;
 	return ACT_RUN;
+}
+
+/* By what the thread itself does: in another order that comes, or does not come, by itself. */
+static bool is_own_doing(unsigned sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP || sig == SIGABRT;
+}
+
+bool mach_fails_in_handler(const struct mach_run *r)
+{
+	const struct trc_failure *f = r->t->failure;
+	const struct run_thread *t = f && f->thread < r->nthreads ? &r->threads[f->thread] : NULL;
+	size_t returns = 0;
+
+	for (size_t i = t ? t->recs.n : 0; i-- > 0;) {
+		const struct trc_rec *rec = t->recs.v[i];
+
+		if (rec->type == TRC_ENTER && rec->flags == SYS_rt_sigreturn) {
+			returns++;
+		} else if (rec->type == TRC_SIGNAL) {
+			/* Where it stands above the frame it has left the handler by longjmp(). */
+			if (!returns)
+				return !is_own_doing(rec->flags) &&
+				       f->regs[TRC_RSP] <= ((const struct trc_signal *)rec)->frame;
+			returns--;
+		}
+	}
+	return false;
 }

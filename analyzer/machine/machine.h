@@ -210,6 +210,8 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 uint64_t mach_moment(const struct mach_run *r, uint64_t before_end);
 /* Instructions at the run's end that one thread executed alone. */
 uint64_t mach_alone(const struct mach_run *r);
+/* Does the thread fail inside the handler of a signal that somebody sent? Other orders are executed without signals. */
+bool mach_fails_in_handler(const struct mach_run *r);
 uint64_t mach_length(const struct mach_run *r); /* of the followed run: its last moment */
 /* Instructions executed so far to follow and to execute again, tries included. */
 uint64_t mach_worked(const struct mach_run *r);

@@ -367,6 +367,8 @@ err_t run_log_step(struct mach_run *r, const struct log_step *s)
 		r->by_log = false;
 		return bad;
 	}
+	if (t->s.action == ACT_RUN && s->action == ACT_SIGNAL)
+		run_approach_signal(r, t);
 	if (t->s.action == ACT_RUN)
 		run_thread_go(r, t, UINT64_MAX, false);
 	if (t->s.action != (enum action)s->action)

@@ -131,6 +131,25 @@ static enum path_state approach(struct mach_run *r, struct run_thread *t)
 	}
 }
 
+/*
+ * The committed order has a signal here. When that was found the path had been read up to it; now perhaps nothing
+ * had to ask for the last fragments and their items, which are behind the thread all the same.
+ */
+void run_approach_signal(struct mach_run *r, struct run_thread *t)
+{
+	for (;;) {
+		if (t->s.in_step && falls_on(t))
+			t->s.item = t->step.nitems;
+		run_pass_marks(t);
+		size_t i = behind_times(t);
+		const struct trc_rec *rec = i < t->recs.n ? t->recs.v[i] : NULL;
+
+		if (!rec || rec->type != TRC_SIGNAL || run_stops_at(rec, t->s.cursor.pos) || !run_between(t) ||
+		    next_step(r, t) != PATH_THERE)
+			return;
+	}
+}
+
 /* It interrupts the thread at this place of its path, between two fragments. */
 bool run_stops_at(const struct trc_rec *rec, uint64_t pos)
 {
