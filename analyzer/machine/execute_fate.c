@@ -246,7 +246,7 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 		return;
 	t = &r->threads[f->thread];
 	if (t->s.life == LIFE_ENDED && x->at == x->nstrict)
-		exec_decide(x, MACH_OUT_PASSED, f->thread, 0, "the failing thread ended without failing");
+		past_for_now(r, x, f->thread, 0, "the failing thread ended without failing");
 	else if (exec_past(r, x) && mach_thread_insns(r, f->thread) > x->fail_from +
 		 x->fail_distance + (x->fate.nth ? 0 : EXEC_MARGIN))
 		past_for_now(r, x, f->thread, t->s.cpu.g.guest_RIP,
