@@ -66,14 +66,20 @@ static const char *const below_modules[] = { "ld-linux", "ld-2", "libcsched", "l
 /* Program code that a person did not write: what it decides is decided by its caller. */
 static const char *const language_modules[] = { "libstdc++", "libc++", "libgcc_s" };
 
+/* Between numbers and text in the caller's memory. (Those that use a stream have a state of their own.) */
+#define CONVERTERS                                                                                      \
+	"atoi", "atol", "atof", "sprintf", "snprintf", "vsprintf", "vsnprintf", "sscanf", "vsscanf", \
+	"isoc99_sscanf", "isoc23_sscanf", "isoc23_strto"
+
 /* Functions of the C library whose accesses are the caller's. */
 static const char *const movers[] = {
 	"mem", "str", "stp", "wmem", "wcs", "bcopy", "bzero", "bcmp",
 	"qsort", "bsearch", "swab",
+	CONVERTERS,
 };
 
 /* Of these, those that have functions with other names do it. strdup() is none: it allocates. */
-static const char *const deep_movers[] = { "qsort", "bsearch" };
+static const char *const deep_movers[] = { "qsort", "bsearch", "strto", CONVERTERS };
 
 /* Functions that hand out or take back memory, as PLT entries and the symbols of the C library name them. */
 static const struct {
@@ -190,7 +196,8 @@ static bool is_mover(const char *name)
 
 static struct callee callee_of(const char *name)
 {
-	return (struct callee){ name, is_mover(name), HAS_PREFIX(name, deep_movers), is_printer(name) };
+	return (struct callee){ name, is_mover(name), HAS_PREFIX(name + strspn(name, "_"), deep_movers),
+				is_printer(name) };
 }
 
 /* "memcpy@plt" -> "memcpy", kept by the level; NULL when pc is no PLT entry. */
