@@ -14,10 +14,14 @@
 #define REACH 4000
 #define MOST_WEIGHED 20000
 
+/* Generations of threads that are made, or waited for, by each other. */
+#define MOST_GENERATIONS 4
+
 struct look {
 	const struct sym_trace *t;
 	const struct sched_order *failing, *saving;
 	size_t **failing_at, **saving_at; /* by thread and index: place in the order; SIZE_MAX: none */
+	VEC(const struct sym_event *) links; /* creations and joins */
 };
 
 static const struct sym_event *event_at(const struct look *l, struct sched_ref r)
@@ -62,6 +66,41 @@ bool explain_writes(const struct sym_event *e)
 {
 	/* A compare-and-swap that found something else has only read. */
 	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
+}
+
+static void find_links(struct look *l)
+{
+	for (size_t i = 0; i < l->t->nthreads; i++)
+		for (size_t k = 0; k < l->t->threads[i].nevents; k++) {
+			const struct sym_event *e = &l->t->threads[i].events[k];
+
+			if (e->op == SYM_FORK || e->op == SYM_JOIN)
+				vec_push(&l->links, e);
+		}
+}
+
+/* From op, behind `from` and before `to` in the thread, a chain of the same leads to `other`. */
+static bool leads_to(const struct look *l, enum sym_op op, uint32_t thread, uint32_t from, uint32_t to,
+		     uint32_t other, int generations)
+{
+	for (size_t i = 0; generations && i < l->links.n; i++) {
+		const struct sym_event *e = l->links.v[i];
+
+		if (e->op == op && e->thread == thread && e->index >= from && e->index < to &&
+		    (e->peer == other || leads_to(l, op, e->peer, 0, SYM_NONE, other, generations - 1)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * y's thread was made behind z, or has waited for the end of z's thread: that z is not there, where
+ * the run is saved, is no order that anybody could ask for.
+ */
+static bool is_settled(const struct look *l, struct sched_ref z, struct sched_ref y)
+{
+	return leads_to(l, SYM_FORK, z.thread, z.index + 1, SYM_NONE, y.thread, MOST_GENERATIONS) ||
+	       leads_to(l, SYM_JOIN, y.thread, 0, y.index, z.thread, MOST_GENERATIONS);
 }
 
 /* The last that the thread did to the lock before the event, not too far back, was to take it. */
@@ -118,11 +157,12 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 					size_t from, size_t to, const struct sched_order *saving,
 					size_t kept, struct sched_edge *pair, size_t *end)
 {
-	struct look l = { t, failing, saving, places(t, failing), places(t, saving) };
+	struct look l = { t, failing, saving, places(t, failing), places(t, saving), { 0 } };
 	enum explain_pair best = EXPLAIN_PAIR_NONE;
 	size_t last = saving->n - kept > REACH ? kept + REACH : saving->n;
 	unsigned weighed = 0;
 
+	find_links(&l);
 	if (to - from > REACH)
 		from = to - REACH;
 	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < MOST_WEIGHED; at++) {
@@ -137,7 +177,7 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 				continue;
 			enum explain_pair w = weigh(&l, z, y);
 			weighed++;
-			if (w <= best)
+			if (w <= best || is_settled(&l, z, y))
 				continue;
 			best = w;
 			*pair = (struct sched_edge){ .before = z, .after = y };
@@ -146,5 +186,6 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 	}
 	places_free(t, l.failing_at);
 	places_free(t, l.saving_at);
+	vec_free(&l.links);
 	return best;
 }

@@ -19,7 +19,10 @@ static bool starts_with(const char *s, const char *prefix)
 	return true;
 }
 
-/* Delays inside system libraries find little and cost much. */
+/*
+ * Delays inside system libraries find little and cost much. But half of C++'s containers (the nodes of lists and maps,
+ * strings) is compiled into its library: what is done there is done to the program's data.
+ */
 static bool is_own(const char *path)
 {
 	static const char *const not_ours[] = { "/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "[" };
@@ -28,6 +31,8 @@ static bool is_own(const char *path)
 	for (const char *p = path; *p; p++)
 		if (*p == '/')
 			name = p + 1;
+	if (starts_with(name, "libstdc++.") || starts_with(name, "libc++."))
+		return true;
 	for (unsigned i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
 		if (starts_with(path, not_ours[i]))
 			return false;
