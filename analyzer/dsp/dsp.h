@@ -103,7 +103,7 @@ struct dsp_region {
 	uint32_t first_lock;  /* two variables, each under a lock of its own: held at first, not at last; */
 	uint32_t last_lock;   /* held at last, not at first; the intruder holds one of the two */
 	uint32_t both_lock;   /* held at first and at last, let go in between; not by the intruder */
-	uint32_t shared_lock; /* held at all three and throughout, but for reading only */
+	uint32_t shared_lock; /* held at all three, but for reading only */
 	uint32_t release;     /* event index in thread where common_lock is let go */
 };
 

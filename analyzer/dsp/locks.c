@@ -134,6 +134,20 @@ static void locks_of_each(const dsp_held_locks *first, const dsp_held_locks *las
 	r->last_lock = b;
 }
 
+/* The thread has it for reading, which keeps no other reader out. */
+static bool is_read_locked(const struct sym_trace *t, uint32_t thread, const dsp_held_locks *held, uint32_t object)
+{
+	for (size_t i = 0; i < held->n; i++) {
+		uint32_t since = held->v[i].since;
+
+		if (held->v[i].object == object && since != SYM_NONE &&
+		    (t->threads[thread].events[since].op == SYM_RDLOCK ||
+		     t->threads[thread].events[since].op == SYM_TRYRDLOCK))
+			return true;
+	}
+	return false;
+}
+
 void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
 {
 	dsp_held_locks first = { 0 }, last = { 0 }, other = { 0 };
@@ -162,12 +176,16 @@ void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r)
 		if (dsp_releases(e) && e->target == r->common_lock)
 			r->release = i;
 	}
-	/* Held throughout: then the intruder cannot have been in between under it, unless both only read. */
-	if (r->release == SYM_NONE) {
-		if (r->common_lock != SYM_NONE && t->objects[r->common_lock].kind == SYM_RWLOCK)
-			r->shared_lock = r->common_lock;
-		r->common_lock = SYM_NONE;
+	/* For reading it does not help to keep it. */
+	if (r->common_lock != SYM_NONE && is_read_locked(t, r->thread, &first, r->common_lock) &&
+	    is_read_locked(t, r->end.thread, &last, r->common_lock) &&
+	    is_read_locked(t, r->intruder.thread, &other, r->common_lock)) {
+		r->shared_lock = r->common_lock;
+		r->release = SYM_NONE;
 	}
+	/* Held throughout: then the intruder cannot have been in between under it, unless both only read. */
+	if (r->release == SYM_NONE)
+		r->common_lock = SYM_NONE;
 	locks_of_each(&first, &last, &other, r);
 	if (r->common_lock == SYM_NONE)
 		r->own_lock = held_without(&first, &last, &other, true);

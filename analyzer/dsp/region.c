@@ -298,7 +298,7 @@ static bool written_between(const struct dsp_map *m, uint32_t thread, uint32_t v
 }
 
 /*
- * b goes through a pointer that its thread had read somewhere; since then a's thread put another
+ * b goes through a pointer that its thread had read before a; since then a's thread put another
  * one there, before a or behind it (what is copied, or freed, is replaced next): from the reading
  * to the use it should have stayed.
  */
@@ -319,7 +319,8 @@ static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct
 		struct sched_ref r = { b.thread, i };
 		const struct sym_event *e = dsp_event_at(m->t, r);
 
-		if (!dsp_is_read(e) || dsp_is_write(e) || m->t->vars[e->target].width != 64 ||
+		if (dsp_at(m, DSP_FAILING, r) > dsp_at(m, DSP_FAILING, a) ||
+		    !dsp_is_read(e) || dsp_is_write(e) || m->t->vars[e->target].width != 64 ||
 		    e->seen <= base || e->seen > address || address - e->seen >= POINTED ||
 		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
 				     dsp_at(m, DSP_FAILING, behind) + 1))
