@@ -5,6 +5,7 @@
  */
 #include "analyzer/machine/execute.h"
 
+#include <signal.h>
 #include <string.h>
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -227,7 +228,10 @@ static void find_fault(struct mach_run *r, struct execution *x)
 		return;
 	x->fate.place = f->regs[TRC_RIP];
 	x->fate.inside = x->unfinished[x->fate.thread].place;
-	x->fate.nth = exec_count(x, &x->fate) + 1;
+	uint64_t before = exec_count(x, &x->fate);
+	/* A division by a register is not counted, having no access: how often it went well is not known. */
+	if (before || f->signal != SIGFPE)
+		x->fate.nth = before + 1;
 }
 
 err_t exec_translate(struct mach_run *r, struct execution *x, const struct mach_order *o)
