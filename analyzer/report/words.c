@@ -289,8 +289,8 @@ static bool is_blocked(const struct sym_trace *t, struct sched_ref r)
 	return false;
 }
 
-/* who: the threads that did the first thing. */
-static void cause_of(struct strbuf *b, const struct report *r, const char *who,
+/* who, whom: the threads that did the first thing, and the second. */
+static void cause_of(struct strbuf *b, const struct report *r, const char *who, const char *whom,
 		     struct sched_ref before, struct sched_ref after)
 {
 	const struct sym_trace *t = r->trace;
@@ -304,7 +304,7 @@ static void cause_of(struct strbuf *b, const struct report *r, const char *who,
 		strbuf_fmt(b, " `%s'", first);
 	if (via_x)
 		strbuf_fmt(b, " in %s()", via_x);
-	strbuf_fmt(b, " at %s before %s %s", where_x, t->threads[after.thread].id,
+	strbuf_fmt(b, " at %s before %s %s", where_x, whom,
 		   is_blocked(t, after) ? "could have" : past[y->op]);
 	if (*second && !strcmp(first, second))
 		strbuf_str(b, " it");
@@ -322,7 +322,7 @@ static void cause_of(struct strbuf *b, const struct report *r, const char *who,
 void rep_cause(struct strbuf *b, const struct report *r, struct sched_ref before,
 	       struct sched_ref after)
 {
-	cause_of(b, r, r->trace->threads[before.thread].id, before, after);
+	cause_of(b, r, r->trace->threads[before.thread].id, r->trace->threads[after.thread].id, before, after);
 }
 
 /* The same operation on the same thing at the same place. */
@@ -349,6 +349,33 @@ static void join_names(struct strbuf *b, const struct report *r, const uint32_t 
 			   r->trace->threads[threads[i]].id);
 }
 
+/*
+ * Pairs that differ from pair i only in who did the first thing (or, `later', the second) are said with it: their
+ * threads, each once. Of those that are said already there is none.
+ */
+static size_t say_together(const struct report *r, size_t i, bool later, bool *said, uint32_t *threads)
+{
+	const struct dsp *d = r->dsp;
+	const struct dsp_pair *p = &d->pairs[i];
+	size_t n = 0;
+
+	for (size_t k = i; k < d->npairs; k++) {
+		const struct dsp_pair *q = &d->pairs[k];
+		uint32_t thread = later ? q->after.thread : q->before.thread;
+		bool known = false;
+
+		if (said[k] || (later ? q->before.thread != p->before.thread : q->after.thread != p->after.thread) ||
+		    !alike(r, p->before, q->before) || !alike(r, p->after, q->after))
+			continue;
+		said[k] = true;
+		for (size_t h = 0; h < n; h++)
+			known |= threads[h] == thread;
+		if (!known)
+			threads[n++] = thread;
+	}
+	return n;
+}
+
 size_t rep_causes(const struct report *r, char ***out)
 {
 	const struct dsp *d = r->dsp;
@@ -358,28 +385,21 @@ size_t rep_causes(const struct report *r, char ***out)
 
 	for (size_t i = 0; i < d->npairs; i++) {
 		const struct dsp_pair *p = &d->pairs[i];
-		struct strbuf who = { 0 }, b = { 0 };
-		size_t n = 0;
+		struct strbuf who = { 0 }, whom = { 0 }, b = { 0 };
+		size_t n = say_together(r, i, false, said, threads);
 
-		for (size_t k = i; k < d->npairs; k++) {
-			const struct dsp_pair *q = &d->pairs[k];
-			bool known = false;
-
-			if (said[k] || q->after.thread != p->after.thread ||
-			    !alike(r, p->before, q->before) || !alike(r, p->after, q->after))
-				continue;
-			said[k] = true;
-			for (size_t h = 0; h < n; h++)
-				known |= threads[h] == q->before.thread;
-			if (!known)
-				threads[n++] = q->before.thread;
-		}
 		if (!n)
 			continue;
 		join_names(&who, r, threads, n);
-		cause_of(&b, r, who.s, p->before, p->after);
+		said[i] = n > 1; /* alone, it may be one of several the other way */
+		n = n > 1 ? 0 : say_together(r, i, true, said, threads);
+		if (!n)
+			threads[n++] = p->after.thread;
+		join_names(&whom, r, threads, n);
+		cause_of(&b, r, who.s, whom.s, p->before, p->after);
 		vec_push(&all, strbuf_take(&b));
 		strbuf_free(&who);
+		strbuf_free(&whom);
 	}
 	free(said);
 	free(threads);

@@ -325,8 +325,42 @@ static void many_threads(void)
 	done(&s);
 }
 
+/* T0.1 looks before T0.2 and T0.3 write, at the same line. */
+static void looks_first(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/shop", "/src/shop.c");
+	uint32_t v = fixture_var(fx, "open", "int", 0);
+
+	fixture_children(fx);
+	sym_add_thread(fx->trace, "T0.3", NULL);
+	uint32_t look = fixture_event(fx, 1, SYM_READ, v, "look", 10);
+
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "look", 11);
+	uint32_t one = fixture_writes(fx, 2, v, 1, "set", 20), other = fixture_writes(fx, 3, v, 1, "set", 20);
+
+	fixture_asserts(fx, 1, look, 0, "Assertion `open' failed");
+	fixture_order(fx, &fx->answer.failing, "00 11 2 3");
+	fixture_cause(fx, 1, look, 2, one);
+	fixture_cause(fx, 1, look, 3, other);
+	fixture_alternate(fx, "00 2 11 3");
+}
+
+static void says_once(void)
+{
+	struct shown s = { 0 };
+
+	show(&s, looks_first);
+	char *t = text(&s.r, 200, false, false);
+
+	CHECK(has(t, "- T0.1 read `open' at shop.c:10 before T0.2 and T0.3 wrote it at shop.c:20."),
+	      "what only differs in who came later is said once:\n%s", t);
+	free(t);
+	done(&s);
+}
+
 int main(void)
 {
+	says_once();
 	fits();
 	says();
 	redacts();
