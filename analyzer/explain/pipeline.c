@@ -335,14 +335,13 @@ static void note_gaps(struct explanation *e)
 }
 
 /*
- * A load that saw what no order gives it may have overtaken a store. Where the
- * failure turns out to need that (delays), the answer stands; where not, or
- * when nothing is found, it is sought in order first.
+ * A load that saw what memory held before a store that was still in its thread's buffer has overtaken it. Where
+ * the failure turns out to need that (delays), the answer stands; where not, or when nothing is found, it is
+ * sought in order. Other loads that saw what no order gives them tell nothing of buffers: there that comes first.
  */
 static err_t solve_with_buffers(struct explanation *e, struct explain_options *o)
 {
-	const struct mach_forced *forced;
-	bool first = o->model == SCHED_TSO || mach_forced(e->run, &forced) > 0;
+	bool first = o->model == SCHED_TSO || e->followed.buffered > 0;
 	uint64_t window = o->window;
 
 	if (!first) {
