@@ -22,6 +22,11 @@
 #define TURNING 15
 /* Effort of an answer after which others are sought by executing first. */
 #define HARD 2
+/* Effort after which a search for the root cause waits until executing has been tried: where dozens of pairs
+ * cause it together it takes ten times that, and executing a tenth. */
+#define SOLVE_FIRST 3
+/* Likewise where all these pairs are needed together: nobody reads more. */
+#define MOST_PAIRS 3
 
 void explain_gap(struct explanation *e, const char *phase, const char *why)
 {
@@ -233,6 +238,61 @@ static bool is_largest(const struct explanation *e, const struct explain_options
 	       (o->window >= LAST_WINDOW && e->extracted->total >= LAST_WINDOW);
 }
 
+static bool alternate_confirmed(const struct explanation *e)
+{
+	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+}
+
+/* How good the first alternate is, as executed. */
+enum alternate_rank { RANK_UNCONFIRMED, RANK_FAILS_LATER, RANK_CLEAN };
+
+static enum alternate_rank rank(const struct explanation *e)
+{
+	return !alternate_confirmed(e) ? RANK_UNCONFIRMED :
+	       e->alternate_proof.by[REPORT_MACHINE].fails_later ? RANK_FAILS_LATER : RANK_CLEAN;
+}
+
+/* Something that executing alone has found and told, see explain_serial(). */
+static bool by_executing(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	return a->nalternates && a->alternates[0].executed && explain_has_cause(e) && rank(e) == RANK_CLEAN;
+}
+
+/* The solver has looked for a while: what executing tells, if it is as good as anything. */
+static err_t execute_instead(struct explanation *e, bool *found)
+{
+	*found = false;
+	TRY(explain_validate_failing(e));
+	if (!e->failing_proof.by[REPORT_MACHINE].agreed)
+		return NULL;
+	TRY(explain_serial(e, SIZE_MAX));
+	*found = by_executing(e);
+	if (*found)
+		e->answer->timed_out = false;
+	return NULL;
+}
+
+static err_t solve_or_execute(struct explanation *e, const struct explain_options *o)
+{
+	double end = e->effort_end, first = explain_effort(e) + SOLVE_FIRST;
+	bool found = false;
+
+	if (e->model != SCHED_SC || (end > 0 && end <= first))
+		return explain_solve_window(e, o, false);
+	e->effort_end = first;
+	err_t bad = explain_solve_window(e, o, false);
+	e->effort_end = end;
+	if (bad || (!e->answer->timed_out && e->answer->ncause <= MOST_PAIRS) || explain_out_of_time(e))
+		return bad;
+	/* What executing finds is to be told whatever the solver names. */
+	e->answer->cause_minimal &= e->answer->ncause <= MOST_PAIRS;
+	if (e->answer->found && !explain_has_cause(e))
+		TRY(execute_instead(e, &found));
+	return found ? NULL : explain_solve_window(e, o, false);
+}
+
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
 static err_t solve_growing(struct explanation *e, struct explain_options *o)
 {
@@ -243,7 +303,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 	if (!e->extracted)
 		TRY(explain_extract(e, o));
 	for (;;) {
-		TRY(explain_solve_window(e, o, false));
+		TRY(solve_or_execute(e, o));
 		if (answered(e) || e->answer->timed_out || chosen || is_largest(e, o) ||
 		    explain_out_of_time(e))
 			return NULL;
@@ -423,11 +483,6 @@ static void note_reach(struct explanation *e)
 				      "would fail later is not known.");
 }
 
-static bool alternate_confirmed(const struct explanation *e)
-{
-	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
-}
-
 /* The branch that the alternate turned did not help: it is not to be turned again. */
 static void make_firm(struct explanation *e, struct sched_ref left)
 {
@@ -437,15 +492,6 @@ static void make_firm(struct explanation *e, struct sched_ref left)
 	for (size_t i = 0; i < t->nconds; i++)
 		if (t->conds[i].after == after)
 			t->conds[i].firm = true;
-}
-
-/* How good the first alternate is, as executed. */
-enum alternate_rank { RANK_UNCONFIRMED, RANK_FAILS_LATER, RANK_CLEAN };
-
-static enum alternate_rank rank(const struct explanation *e)
-{
-	return !alternate_confirmed(e) ? RANK_UNCONFIRMED :
-	       e->alternate_proof.by[REPORT_MACHINE].fails_later ? RANK_FAILS_LATER : RANK_CLEAN;
 }
 
 static bool can_turn(const struct explanation *e)
@@ -512,6 +558,8 @@ static err_t validate_failing(struct explanation *e, const struct explain_option
 /* chosen: the window is not to grow. */
 static err_t validate(struct explanation *e, struct explain_options *o, bool chosen)
 {
+	if (by_executing(e))
+		return explain_prefer_cut(e);
 	TRY(validate_failing(e, o));
 	TRY(explain_validate_alternates(e));
 	/* What is hard to solve is hard again for each branch; executing is not. */
