@@ -6,9 +6,9 @@
  *
  * Such a word is found by what is done to it in the window, in the order of the run: taken by an
  * atomic update that looks whether it succeeded, by two threads at least; attempts that fail go
- * on until one succeeds (or are those of a trylock); what was read of it decides nothing but that. A word that
- * is counted up is taken for one only where somebody was seen to wait for it: who counts users, and checks that
- * there was none, does not lock anything.
+ * on until one succeeds (or are those of a trylock, unless the program fails because it is taken); what was read of
+ * it decides nothing but that. A word that is counted up is taken for one only where somebody was seen to wait for
+ * it: who counts users, and checks that there was none, does not lock anything.
  * One step that does not fit, and it stays a variable.
  */
 #include "analyzer/symtrace/extract_internal.h"
@@ -206,6 +206,20 @@ static uint32_t only_about(struct locks *l, expr_id e)
 	return l->word;
 }
 
+/* It was found taken, and that is what fails: whoever took it ought not to have been there, and nobody waits. */
+static void look_at_failure(void *arg, uint64_t symbol)
+{
+	struct locks *l = arg;
+	uint32_t var = l->var_of[symbol];
+
+	for (size_t i = 0; var != SYM_NONE && i < l->words[var].touches.n; i++) {
+		const struct sym_event *e = l->words[var].touches.v[i].e;
+
+		if (e->symbol && expr_get(l->t->pool, e->symbol)->value == symbol)
+			l->words[var].no |= l->parts[e->thread][e->index] == PART_TRY;
+	}
+}
+
 static void note_asked(void *arg, uint64_t symbol)
 {
 	((struct locks *)arg)->asked[symbol] = true;
@@ -216,6 +230,8 @@ static void look_at_uses(struct locks *l)
 	struct sym_trace *t = l->t;
 	uint32_t var;
 
+	if (t->failure.condition)
+		expr_symbols(t->pool, t->failure.condition, look_at_failure, l);
 	only_about(l, t->failure.condition);
 	for (size_t i = 0; i < t->nthreads; i++) {
 		const struct sym_thread *th = &t->threads[i];
