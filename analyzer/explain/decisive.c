@@ -103,8 +103,8 @@ static bool is_settled(const struct look *l, struct sched_ref z, struct sched_re
 	       leads_to(l, SYM_JOIN, y.thread, 0, y.index, z.thread, MOST_GENERATIONS);
 }
 
-/* The last that the thread did to the lock before the event, not too far back, was to take it. */
-static bool holds(const struct look *l, struct sched_ref r, uint32_t lock)
+/* Where the thread took the lock that it holds at this event, not too far back; SYM_NONE: it does not hold it. */
+static uint32_t held_since(const struct look *l, struct sched_ref r, uint32_t lock)
 {
 	uint32_t least = r.index > NEAR ? r.index - NEAR : 0;
 
@@ -112,19 +112,34 @@ static bool holds(const struct look *l, struct sched_ref r, uint32_t lock)
 		const struct sym_event *e = &l->t->threads[r.thread].events[i];
 
 		if (e->target == lock && (dsp_acquires(e) || e->op == SYM_UNLOCK))
-			return e->op != SYM_UNLOCK;
+			return e->op == SYM_UNLOCK ? SYM_NONE : i;
 	}
+	return SYM_NONE;
+}
+
+/* Who holds the lock at z lets it go, in the failing order, before the other takes it, as those must who do not only read. */
+static bool is_let_go(const struct look *l, struct sched_ref z, uint32_t lock, struct sched_ref taken)
+{
+	const struct sym_thread *th = &l->t->threads[z.thread];
+
+	for (uint32_t i = z.index; i < th->nevents; i++)
+		if (th->events[i].target == lock && th->events[i].op == SYM_UNLOCK)
+			return l->failing_at[z.thread][i] < l->failing_at[taken.thread][taken.index];
 	return false;
 }
 
-static bool are_guarded(const struct look *l, struct sched_ref a, struct sched_ref b)
+/* z, the first in the failing order, and y are kept apart by a lock. */
+static bool are_guarded(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
-	uint32_t least = a.index > NEAR ? a.index - NEAR : 0;
+	uint32_t least = z.index > NEAR ? z.index - NEAR : 0;
 
-	for (uint32_t i = a.index; i-- > least;) {
-		const struct sym_event *e = &l->t->threads[a.thread].events[i];
+	for (uint32_t i = z.index; i-- > least;) {
+		const struct sym_event *e = &l->t->threads[z.thread].events[i];
 
-		if (dsp_acquires(e) && holds(l, a, e->target) && holds(l, b, e->target))
+		if (!dsp_acquires(e) || held_since(l, z, e->target) != i)
+			continue;
+		uint32_t taken = held_since(l, y, e->target);
+		if (taken != SYM_NONE && is_let_go(l, z, e->target, (struct sched_ref){ y.thread, taken }))
 			return true;
 	}
 	return false;

@@ -501,14 +501,25 @@ static void serial_free(struct serial *s)
 	executed_free(&s->best);
 }
 
+static void take_over(struct serial *s)
+{
+	tell_pair(s);
+	make_first(s);
+}
+
 err_t explain_serial(struct explanation *e, size_t before)
 {
 	struct serial s;
 	err_t bad = serial_new(e, explain_has_cause(e), before, &s);
 
-	if (s.best.grade > grade_at_hand(e) || (!s.known && s.best.grade == CLEAN)) {
-		tell_pair(&s);
-		make_first(&s);
+	if (s.best.grade > grade_at_hand(e) || (!s.known && s.best.grade == CLEAN))
+		take_over(&s);
+	/* Turning what the solver named only puts the failure off: then whatever saves the run is told. */
+	if (!bad && s.known && grade_at_hand(e) == FAILS_LATER && !explain_out_of_time(e)) {
+		serial_free(&s);
+		bad = serial_new(e, false, before, &s);
+		if (s.best.grade == CLEAN)
+			take_over(&s);
 	}
 	serial_free(&s);
 	return bad;
@@ -538,10 +549,8 @@ err_t explain_prefer_cut(struct explanation *e)
 	if (!orders_siblings(e))
 		return NULL;
 	err_t bad = serial_new(e, false, SIZE_MAX, &s);
-	if (s.best.grade == CLEAN) {
-		tell_pair(&s);
-		make_first(&s);
-	}
+	if (s.best.grade == CLEAN)
+		take_over(&s);
 	serial_free(&s);
 	return bad;
 }
