@@ -457,6 +457,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 	if ((p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint)) ||
 	    (d->nregions && spans_barrier(t, &d->regions[0], &d->hint)))
 		return;
+	if (p && (!d->nregions || d->regions[0].shared_lock == SYM_NONE) && dsp_readers_hint(m, p, &d->hint))
+		return;
 	if (d->nregions) {
 		const struct dsp_region *r = &d->regions[0];
 		bool join = is_teardown(t, r);

@@ -176,6 +176,78 @@ bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, str
 	return true;
 }
 
+/* Where in the failing order a thread that holds the lock since an event lets it go. */
+static size_t let_go(const struct dsp_map *m, uint32_t thread, uint32_t since, uint32_t lock)
+{
+	const struct sym_thread *th = &m->t->threads[thread];
+
+	for (uint32_t i = since + 1; i < th->nevents; i++)
+		if (dsp_releases(&th->events[i]) && th->events[i].target == lock)
+			return dsp_at(m, DSP_FAILING, (struct sched_ref){ thread, i });
+	return DSP_NEVER;
+}
+
+static bool is_for_reading(const struct sym_trace *t, uint32_t thread, const struct dsp_held *held)
+{
+	const struct sym_event *e = held->since == SYM_NONE ? NULL : &t->threads[thread].events[held->since];
+
+	return e && (e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK);
+}
+
+/* Two that hold it for reading, at the same time. */
+static bool overlap(const struct dsp_map *m, uint32_t x, const struct dsp_held *a, uint32_t y, const struct dsp_held *b)
+{
+	struct sched_ref at = { x, a->since }, bt = { y, b->since };
+
+	return is_for_reading(m->t, x, a) && is_for_reading(m->t, y, b) &&
+	       dsp_at(m, DSP_FAILING, at) < let_go(m, y, b->since, b->object) &&
+	       dsp_at(m, DSP_FAILING, bt) < let_go(m, x, a->since, a->object);
+}
+
+/* A lock that both hold at once, for reading; SYM_NONE: none. */
+static uint32_t shared_at(const struct dsp_map *m, struct sched_ref x, struct sched_ref y)
+{
+	dsp_held_locks a = { 0 }, b = { 0 };
+	uint32_t lock = SYM_NONE;
+
+	dsp_locks_held(m->t, x.thread, x.index, &a);
+	dsp_locks_held(m->t, y.thread, y.index, &b);
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n; k++)
+			if (a.v[i].object == b.v[k].object && overlap(m, x.thread, &a.v[i], y.thread, &b.v[k]))
+				lock = a.v[i].object;
+	vec_free(&a);
+	vec_free(&b);
+	return lock;
+}
+
+bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
+{
+	const struct sym_trace *t = m->t;
+	bool first = dsp_is_write(dsp_event_at(t, p->before)), second = dsp_is_write(dsp_event_at(t, p->after));
+	struct sched_ref write = first ? p->before : p->after, other = first ? p->after : p->before;
+	struct strbuf b = { 0 };
+
+	if (!(first || second) || !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)))
+		return false;
+	uint32_t lock = shared_at(m, p->before, p->after);
+	if (lock == SYM_NONE)
+		return false;
+	strbuf_fmt(&b, "Lock `%s' for writing where %s ", t->objects[lock].name, dsp_thread_id(t, write.thread));
+	dsp_say_does(&b, t, write);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, write);
+	strbuf_fmt(&b, "%s: it holds it for reading, as %s does, which ", first && second ? ", and at the other place" : "",
+		   dsp_thread_id(t, other.thread));
+	dsp_say_does(&b, t, other);
+	strbuf_str(&b, " at ");
+	dsp_say_at(&b, t, other);
+	strbuf_str(&b, ", and that keeps no other reader out.");
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = strbuf_take(&b);
+	return true;
+}
+
 /* A lock of the program's own making that is taken in two steps: looked at, and written when it is free. */
 struct taken {
 	struct sched_ref look, take;

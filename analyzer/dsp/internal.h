@@ -122,6 +122,8 @@ char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t
 /* x and y, of two threads, are both where a lock of the program's own making should let only one. */
 bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, struct dsp_hint *h);
 bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
+/* What the pair is about is changed by somebody who holds a lock for reading only, as the other does at the same time. */
+bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
 bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 
 /* hint.c */

@@ -169,7 +169,45 @@ static void lets_in_one(struct fixture *fx)
 	fixture_at(fx, 1, 1)->value = expr_const(fx->trace->pool, 32, 0);
 }
 
+/* T0.1 changes `head' under a lock that it has for reading, T0.2 fails by it, under the same lock. */
+static void head_changed(struct fixture *fx, const char *failing)
+{
+	fixture_init(fx, "/home/u/lru", "/src/lru.c");
+	uint32_t m = fixture_mutex(fx, "lock"), head = fixture_var(fx, "head", "int", 1);
+
+	fx->trace->objects[m].kind = SYM_RWLOCK;
+	fixture_children(fx);
+	fixture_event(fx, 1, SYM_RDLOCK, m, "lookup", 10);
+	uint32_t write = fixture_writes(fx, 1, head, 0, "lookup", 11);
+
+	fixture_event(fx, 1, SYM_UNLOCK, m, "lookup", 12);
+	fixture_event(fx, 2, SYM_RDLOCK, m, "walk", 20);
+	uint32_t read = fixture_event(fx, 2, SYM_READ, head, "walk", 21);
+
+	fixture_event(fx, 2, SYM_FAIL, SYM_NONE, "walk", 22);
+	fixture_asserts(fx, 2, read, 0, "Assertion `head' failed");
+	fixture_order(fx, &fx->answer.failing, failing);
+	fixture_cause(fx, 1, write, 2, read);
+	fixture_alternate(fx, "00 222 111");
+}
+
+static void two_readers(struct fixture *fx)
+{
+	head_changed(fx, "00 2 11 22 1");
+}
+
+/* One after the other: that they only read is not what it fails by. */
+static void reader_after_reader(struct fixture *fx)
+{
+	head_changed(fx, "00 111 222");
+}
+
 static const struct expected table[] = {
+	{ "changed under a lock that both have for reading", two_readers, DSP_HINT_ATOMIC,
+	  { "Lock `lock' for writing where T0.1 writes `head' at lru.c:11",
+	    "it holds it for reading, as T0.2 does, which reads `head' at lru.c:21" }, DSP_HINT_NONE, 0 },
+	{ "changed under a lock that the other takes for reading later", reader_after_reader, DSP_HINT_ATOMIC,
+	  { "Both hold `lock', so either may come first" }, DSP_HINT_NONE, 0 },
 	{ "a lock of one's own that lets in two", lets_in_two, DSP_HINT_ATOMIC,
 	  { "Make spin.c:10 to 12 one atomic step (an exchange",
 	    "T0.1 finds `held' free there and takes it, and so does T0.2",
