@@ -64,6 +64,8 @@ void rep_value(const struct report *r, const struct sym_var *var, uint64_t value
 	       size_t size)
 {
 	unsigned width = value_bits(var);
+
+	value >>= var && var->below < 64 ? var->below : 0;
 	int64_t sign = (int64_t)(value << (64 - width)) >> (64 - width);
 
 	value = value << (64 - width) >> (64 - width);

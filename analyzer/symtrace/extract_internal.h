@@ -296,6 +296,7 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 struct ext_naming {
 	char **name, **type; /* type may be NULL */
 	struct ext_named *named;
+	uint8_t *below;      /* see struct sym_var; may be NULL */
 };
 void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,
 		     struct ext_naming *n);

@@ -242,6 +242,8 @@ void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned 
 		return;
 	}
 	n->named->quality = found.quality;
+	if (n->below)
+		*n->below = 0;
 	free(*n->name);
 	*n->name = name;
 	if (n->type) {
@@ -275,8 +277,11 @@ static void name_part(struct ext *x, struct ext_location *l, const struct mach_a
 
 	if (a->address + a->size < end)
 		end = a->address + a->size;
-	if (l->named.quality == EXT_NAME_ADDRESS && from < end && end - from < l->size)
-		ext_name_better(x, a->thread, from, (unsigned)(end - from), n);
+	if (l->named.quality != EXT_NAME_ADDRESS || from >= end || end - from >= l->size)
+		return;
+	ext_name_better(x, a->thread, from, (unsigned)(end - from), n);
+	if (l->named.quality != EXT_NAME_ADDRESS && n->below)
+		*n->below = (uint8_t)(8 * (from - l->start));
 }
 
 /*
@@ -290,11 +295,13 @@ static void name_foreign(struct ext *x, struct ext_location *l, const struct mac
 	struct img_regs owner;
 	struct img_heap heap;
 	char *name = *n->name, *type = *n->type;
+	uint8_t below = *n->below;
 
 	l->named.foreign = true;
 	if (ext_heap_find(x, l->start, &heap) || !stack_owner(x, l->start, &owner))
 		return;
 	*n->name = ext_name(x, a->thread, l->start, l->size, n->type, &l->named);
+	*n->below = 0;
 	l->named.tries = 0;
 	name_part(x, l, a, n);
 	if (l->named.quality == EXT_NAME_GOOD || l->named.quality > first.quality) {
@@ -306,6 +313,7 @@ static void name_foreign(struct ext *x, struct ext_location *l, const struct mac
 	free(*n->type);
 	*n->name = name;
 	*n->type = type;
+	*n->below = below;
 	l->named.quality = first.quality;
 }
 
@@ -314,7 +322,7 @@ uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct ma
 {
 	if (l->var != SYM_NONE) {
 		struct sym_var *v = &x->trace->vars[l->var];
-		struct ext_naming n = { &v->name, &v->type, &l->named };
+		struct ext_naming n = { &v->name, &v->type, &l->named, &v->below };
 
 		if (!l->named.foreign && a->thread != l->named.by)
 			name_foreign(x, l, a, &n);
@@ -328,7 +336,7 @@ uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct ma
 	v.name = cancellation(x, l);
 	if (!v.name)
 		v.name = ext_name(x, a->thread, l->start, l->size, &v.type, &l->named);
-	name_part(x, l, a, &(struct ext_naming){ &v.name, &v.type, &l->named });
+	name_part(x, l, a, &(struct ext_naming){ &v.name, &v.type, &l->named, &v.below });
 	v.init = expr_const(x->trace->pool, v.width, before);
 	l->var = sym_add_var(x->trace, &v);
 	free(v.name);

@@ -64,7 +64,7 @@ static uint32_t object_index(struct ext *x, uint32_t thread, struct ext_object *
 	if (o->index != SYM_NONE) {
 		ext_name_better(x, thread, o->address, 1,
 				&(struct ext_naming){ &x->trace->objects[o->index].name, NULL,
-						      &o->named });
+						      &o->named, NULL });
 		return o->index;
 	}
 	struct sym_object s = { .kind = o->kind, .address = o->address, .recursive = o->recursive,

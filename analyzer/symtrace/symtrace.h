@@ -32,6 +32,7 @@ struct sym_var {
 	char *type;        /* from DWARF, or NULL */
 	uint64_t address;  /* 0 when unknown */
 	uint8_t width;     /* bits (1..64), or EXPR_INT */
+	uint8_t below;     /* so many of them lie below what is named (not part of the text form) */
 	bool has_init;     /* false: one unknown initial value shared by all */
 	expr_id init;      /* value before the first event */
 };
