@@ -427,7 +427,7 @@ static void run_on(struct mach_run *r, struct execution *x)
 		if (!any && !x->done && !somebody_times_out(r, x))
 			exec_stuck(r, x);
 		else if (!moved && !changes && !x->done && !somebody_times_out(r, x))
-			exec_livelock(x);
+			exec_livelock(r, x);
 	}
 	if (!x->done)
 		exec_decide(x, MACH_OUT_LEFT, r->res.thread, 0, "gave up after too many instructions");

@@ -138,7 +138,7 @@ void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *
 /* Nobody can go on: as recorded or not. */
 void exec_stuck(struct mach_run *r, struct execution *x);
 /* All that can run go round in circles, and have had their turn. */
-void exec_livelock(struct execution *x);
+void exec_livelock(const struct mach_run *r, struct execution *x);
 void exec_fate_passed(struct mach_run *r, struct execution *x);
 /* Long enough past the failure without another: it held. */
 void exec_aftermath(struct mach_run *r, struct execution *x);

@@ -294,7 +294,7 @@ static bool results_elsewhere(struct mach_run *r, struct run_thread *t, uint64_t
 /* How that ends is known, recorded or not. */
 static bool sleeps(uint64_t nr)
 {
-	return nr == SYS_nanosleep || nr == SYS_clock_nanosleep;
+	return nr == SYS_nanosleep || nr == SYS_clock_nanosleep || nr == SYS_sched_yield;
 }
 
 /* The recorded call, if it lies ahead of this thread. */

@@ -191,28 +191,46 @@ static void stuck_behind_failure(struct mach_run *r, struct execution *x)
 		decide_past(x);
 }
 
-void exec_stuck(struct mach_run *r, struct execution *x)
+/* A thread that waited for ever when recorded, and waits elsewhere now; NULL: there is none. */
+static const struct exec_point *waits_elsewhere(const struct mach_run *r, struct execution *x)
 {
-	if (x->passage.seen) {
-		stuck_behind_failure(r, x);
-		return;
-	}
 	for (size_t i = 0; i < r->t->blocked.n; i++) {
 		const struct exec_point *h = held(r, x, i);
 
-		if (!h || (exec_count(x, h) + 1 == h->nth && x->inside[h->thread] == h->place))
-			continue;
-		exec_decide(x, MACH_OUT_OTHER, h->thread, 0,
-			    "no thread can go on, but not where the recorded ones waited");
-		return;
+		if (h && (exec_count(x, h) + 1 != h->nth || x->inside[h->thread] != h->place))
+			return h;
 	}
-	exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can go on");
+	return NULL;
 }
 
-void exec_livelock(struct execution *x)
+void exec_stuck(struct mach_run *r, struct execution *x)
+{
+	const struct exec_point *h = waits_elsewhere(r, x);
+
+	if (x->passage.seen)
+		stuck_behind_failure(r, x);
+	else if (h)
+		exec_decide(x, MACH_OUT_OTHER, h->thread, 0,
+			    "no thread can go on, but not where the recorded ones waited");
+	else
+		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can go on");
+}
+
+/* Who goes round in circles for ever belongs to a recorded hang. */
+static bool is_the_hang(const struct mach_run *r, struct execution *x)
+{
+	const struct trc_failure *f = r->t->failure;
+
+	return f && f->rec.flags == TRC_FAIL_HANG && r->t->blocked.n && !waits_elsewhere(r, x);
+}
+
+void exec_livelock(const struct mach_run *r, struct execution *x)
 {
 	if (x->passage.seen)
 		fails_later(x, x->passage.thread, x->passage.pc, "no thread got any further");
+	else if (is_the_hang(r, x))
+		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0,
+			    "some threads wait, the others go round in circles");
 	else
 		exec_decide(x, MACH_OUT_LEFT, NO_THREAD, 0, "threads wait for each other in loops");
 }

@@ -22,6 +22,7 @@ struct ext_survey *ext_survey_new(void)
 static void clear(struct ext_survey *s)
 {
 	share_free(s->share);
+	spins_free(s->spins);
 	free(s->events);
 	vec_free(&s->computed);
 	vec_free(&s->last_call);
@@ -67,7 +68,9 @@ static expr_id count_access(void *arg, const struct mach_access *a, expr_id valu
 	(void)value;
 	s->accesses++;
 	x->accessed = a->time;
-	if (!ext_matters(x, a, &part)) {
+	bool matters = ext_matters(x, a, &part);
+	spins_access(s->spins, a, matters);
+	if (!matters) {
 		if (x->failing_in_runtime && a->thread == x->failing) {
 			note_last_call(x, a);
 			share_event(s->share, a); /* it may turn out to be one */
@@ -112,6 +115,8 @@ static void on_sync(void *arg, uint32_t thread, const struct trc_sync *rec)
 	const struct ext *x = arg;
 	enum trc_op op = TRC_SYNC_OP(rec->rec.flags);
 
+	spins_leave(x->o->survey->spins, thread);
+
 	if ((op == TRC_OP_JOIN || op == TRC_OP_TRYJOIN || op == TRC_OP_TIMEDJOIN) &&
 	    TRC_SYNC_AT(rec->rec.flags) == TRC_AT_DONE && !rec->result && rec->thread < x->threads.n)
 		handed_joined(share_handed(x->share), thread, rec->thread);
@@ -154,11 +159,13 @@ static err_t find_events(struct ext *x)
 
 	x->phase = "looking for shared events";
 	s->events = xcalloc(EXT_MAX_EVENTS, sizeof *s->events);
+	s->spins = spins_new(x->run);
 	TRY(count_events(x));
 	if (x->stopped)
 		return NULL;
+	bool spun = spins_settle(s->spins);
 	enum share_handed handed = share_drop_handed(s->share);
-	if (handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed.n))) {
+	if (spun || handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed.n))) {
 		ext_reset_level(x);
 		TRY(count_events(x));
 	} else if (handed) {

@@ -13,6 +13,7 @@
 #define CSCHED_SYMTRACE_EXTRACT_SURVEY_H
 
 #include "analyzer/symtrace/extract_share.h"
+#include "analyzer/symtrace/extract_spin.h"
 #include "common/vec.h"
 
 /* More events than the schedule side can show anyone; a bound on memory. */
@@ -31,6 +32,7 @@ struct ext_survey {
 	bool onward;        /* it went on behind the record */
 	uint64_t base;      /* the stretch begins here; 0: the whole run */
 	struct share *share;
+	struct spins *spins; /* NULL: nothing is shared */
 	struct ext_touch *events; /* ring of the last EXT_MAX_EVENTS */
 	uint64_t n;         /* events of the stretch */
 	VEC(struct ext_touch) computed; /* events behind the record */
