@@ -84,6 +84,9 @@ bool explain_past_deadline(const struct explanation *e); /* of a time that was a
 bool explain_computed_long(const struct explanation *e); /* far longer than the effort ought to take */
 void explain_note_effort(struct explanation *e); /* as a gap, when it was all used */
 
+/* outside.c: an error that says so when another process sent the signal that the run failed by. */
+err_t explain_from_outside(const struct trc *t);
+
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);
 

@@ -1,9 +1,7 @@
 #include "analyzer/explain/explain.h"
 #include "analyzer/explain/schedule_ends.h"
-#include "analyzer/trace_image.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 /* Small windows are solved in a blink; most bugs lie close to their failure. */
@@ -69,34 +67,12 @@ static err_t open_all(struct explanation *e, const char *path, const struct expl
 	return mach_open(e->t, e->images, &m, &e->run);
 }
 
-/* si_pid, where si_addr is for faults; 0: the program did it, or a debugger that hides. */
-static int32_t sender(const struct trc *t)
-{
-	const char *own = trc_identity(t, "pid");
-	const struct trc_failure *f = t->failure;
-	int32_t pid = (int32_t)f->address;
-
-	if (f->rec.flags != TRC_FAIL_SIGNAL || (f->code != SI_USER && f->code != SI_QUEUE))
-		return 0;
-	return own && atoi(own) == pid ? 0 : pid ? pid : -1;
-}
-
 /* Without a failure, or with one that came from outside, there are no orders to look for. */
 static err_t has_cause(const struct trc *t, const char *path)
 {
 	if (!t->failure)
 		return err_new(ERR_NOANSWER, "the recorded run did not fail; csched info %s", path);
-	int32_t from = sender(t);
-	if (!from)
-		return NULL;
-	char *who = from > 0 ? xasprintf(", but by %d", (int)from) : xstrdup("");
-	char *what = trace_failure_text(t->failure);
-	err_t e = err_new(ERR_NOANSWER, "%s: not by this one%s; why, the trace does not tell, and no order of the "
-			  "threads is known to bring it about", what, who);
-
-	free(what);
-	free(who);
-	return e;
+	return explain_from_outside(t);
 }
 
 err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out)
