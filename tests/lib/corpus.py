@@ -209,8 +209,12 @@ def problems_cause(program, report):
             if not at & allowed:
                 wrong.append(f"the root cause names {shown(innermost(program, edge[end]) or at)} "
                              f"({edge[end].get('op')} {edge[end].get('variable')})")
-    for event in (report.get("dsp") or {}).get("events") or []:
+    dsp = report.get("dsp") or {}
+    for event in dsp.get("events") or []:
         seen |= places(program, event)
+    # A region whose end the run did not come to has no event of its own there.
+    for region in dsp.get("atomic_regions") or []:
+        seen |= places(program, region["last"])
     for group in program.groups("cause"):
         if not seen & group:
             wrong.append(f"{shown(group)} is in neither the root cause nor the projection")
