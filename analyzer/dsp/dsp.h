@@ -202,6 +202,10 @@ size_t dsp_flows(const struct sym_trace *t, const struct sched_order *o, struct 
 uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
 /* Did the parent make it, or who made it, before its event `before`? Before the window, too: names tell. */
 bool dsp_made_before(const struct sym_trace *t, uint32_t parent, uint32_t child, uint32_t before);
+/* The expression is made of what was read there, among others. */
+bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_event *read);
+/* Conditions between the two events of a thread mention what the first one read. */
+bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last);
 /* Did one of the two make the other, or who made it? */
 bool dsp_related(const struct sym_trace *t, uint32_t a, uint32_t b);
 

@@ -98,10 +98,6 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
 
-/* The expression is made of what was read there, among others. */
-bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_event *read);
-/* Conditions between the two events of a thread mention what the first one read. */
-bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last);
 /* The failure's condition does. */
 bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e);
 

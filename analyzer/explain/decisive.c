@@ -145,6 +145,19 @@ static bool are_guarded(const struct look *l, struct sched_ref z, struct sched_r
 	return false;
 }
 
+/*
+ * Two updates that are each a step of its own, or two rounds of a loop, are not one thing that could be cut,
+ * unless the second goes on with what the first one read, or would not be there without it.
+ */
+static bool are_apart(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *between,
+		      const struct sym_event *last)
+{
+	bool steps = first->op == SYM_RMW && last->op == SYM_RMW && explain_writes(between);
+	bool rounds = first->pc && first->pc == last->pc && !dsp_decides_on_way(t, first, last);
+
+	return (steps || rounds) && !dsp_mentions_read(t, last->value, first);
+}
+
 /* z came before y in the failing order, and does not where it was saved. */
 static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
@@ -160,6 +173,8 @@ static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct 
 			continue;
 		if (l->failing_at[y.thread][i] > l->failing_at[z.thread][z.index])
 			continue;
+		if (are_apart(l->t, e, ez, ey))
+			return EXPLAIN_PAIR_ACCESSES;
 		/* What changed under its hands, or was seen before it had changed it. */
 		if (!explain_writes(ez) && e->op == SYM_WRITE)
 			return EXPLAIN_PAIR_ACCESSES;

@@ -37,9 +37,11 @@ struct explanation {
 	double effort_end;            /* the same in effort, see explain_effort(); 0: none */
 	double computed_end;          /* and on CLOCK_PROCESS_CPUTIME_ID, should effort be far from time */
 	double solved;                /* effort of the schedule side so far */
-	enum sched_keeps keeps;       /* what the failing schedule keeps of the recorded run */
+	enum sched_keeps keeps;       /* what a failing schedule keeps of the recorded run at first */
+	enum sched_keeps kept;        /* what the one that was executed last keeps of it */
 	bool lost_sought;             /* lost updates were looked for (middle.c) */
 	const struct ext_middle *middle; /* the window lies in the middle of the run; NULL: it does not */
+	double soon;                  /* effort that one window may take now; 0: all that is left */
 	bool unproved;                /* whether a root cause stands in larger windows is not asked now */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
@@ -67,8 +69,16 @@ struct ext_options explain_extraction(struct explanation *e, const struct explai
 err_t explain_solve(struct explanation *e, const struct explain_options *o);
 void explanation_free(struct explanation *e);
 
-/* Schedule, root cause and alternates of the symbolic trace at hand; leave_path as in schedule.h. */
+/*
+ * Schedule, root cause and alternates of the symbolic trace at hand; leave_path as in schedule.h. The failing
+ * schedule has been executed, unless its answer had to leave the path before, or under TSO: then the
+ * machine may lack what it needs.
+ */
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path);
+
+/* soon.c: the same; where that takes long an answer is also looked for by executing. chosen: the window is not to grow. */
+err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool chosen);
+bool explain_executed(const struct explanation *e); /* the answer's alternate was found by that, and does not fail */
 
 /* effort.c */
 /*
@@ -98,8 +108,8 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 /* The points of an order; of, unless NULL: by event, its point from 1, 0: it has none. */
 struct mach_point *explain_points(const struct ext_result *x, const struct sched_order *o, size_t *n,
 				  size_t *of);
-/* Executes the failing schedule. */
-err_t explain_validate_failing(struct explanation *e);
+/* Executes a failing schedule. */
+err_t explain_validate_failing(struct explanation *e, const struct sched_order *failing);
 /* Executes the alternates until one passes the failure; that one becomes the first. */
 err_t explain_validate_alternates(struct explanation *e);
 
@@ -115,6 +125,8 @@ err_t explain_serial(struct explanation *e, size_t before);
  * that is told instead.
  */
 err_t explain_prefer_cut(struct explanation *e);
+/* The answer's pair is to be ordered, and between threads none of which made the other. (serial.c) */
+bool explain_orders_siblings(const struct explanation *e);
 bool explain_has_cause(const struct explanation *e); /* one that was shown to be minimal */
 
 /* What a pair that is turned round tells, from worst to best. */

@@ -111,12 +111,11 @@ static err_t continued(struct explanation *e, const struct explain_before *was, 
 {
 	e->answer = lengthened(e, was->extracted, was->answer, more);
 	if (e->answer)
-		return explain_validate_failing(e);
+		return explain_validate_failing(e, &e->answer->failing);
 	*more = SIZE_MAX;
 	if (e->extracted->total > MOST_SOLVED)
 		return NULL;
 	TRY(explain_solve_window(e, o, false));
-	TRY(explain_validate_failing(e));
 	return explain_validate_alternates(e);
 }
 
@@ -134,7 +133,8 @@ static err_t look_in(struct explanation *e, const struct explain_before *was, co
 		e->answer->cause_minimal = false; /* without it the run failed all the same, as executed */
 		TRY(explain_serial(e, more));
 	}
-	*helps = failing->agreed && alternate->agreed;
+	*helps = failing->agreed && alternate->agreed &&
+		 (e->soon <= 0 || (!alternate->fails_later && explain_has_cause(e)));
 	return NULL;
 }
 

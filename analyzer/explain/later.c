@@ -11,6 +11,7 @@
 /* Beyond this the run is not gone through again for an answer that may only be somewhat better. */
 #define MOST_INSNS_TWICE 200000000u
 #define SECOND_LOOK 6 /* nor more than so much effort spent on it */
+#define HARD 2        /* an answer that took so much is not sought again, to prove it */
 
 const struct sym_thread *explain_unended(const struct sym_trace *t)
 {
@@ -93,8 +94,9 @@ static err_t solve_onward(struct explanation *e, const struct explain_options *o
 		TRY(says_more_at_first(e, o, &more));
 	if (!more)
 		return NULL;
-	TRY(explain_solve_window(e, o, false));
-	TRY(explain_validate_failing(e));
+	/* What was hard to find is harder to prove, and there may be nothing left for it. */
+	if (!had || e->answer->stats.effort < HARD)
+		TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_alternates(e));
 	/* The write that was missing may be the first of several. */
 	bool half = e->answer->ncause && blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&

@@ -135,7 +135,6 @@ static err_t solve_around(struct explanation *e, const struct explain_options *o
 	}
 	if (!e->answer->found)
 		return NULL;
-	TRY(explain_validate_failing(e));
 	TRY(explain_validate_alternates(e));
 	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
 	return explain_has_cause(e) && proof->agreed && !proof->fails_later ? NULL : explain_serial(e, SIZE_MAX);

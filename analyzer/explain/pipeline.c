@@ -20,11 +20,6 @@
 #define TURNING 15
 /* Effort of an answer after which others are sought by executing first. */
 #define HARD 2
-/* Effort after which a search for the root cause waits until executing has been tried: where dozens of pairs
- * cause it together it takes ten times that, and executing a tenth. */
-#define SOLVE_FIRST 3
-/* Likewise where all these pairs are needed together: nobody reads more. */
-#define MOST_PAIRS 3
 
 void explain_gap(struct explanation *e, const char *phase, const char *why)
 {
@@ -144,8 +139,28 @@ static bool schedule_progress(void *arg, const char *phase, double part)
 	       (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
+struct execution {
+	struct explanation *e;
+	err_t bad;
+};
+
+/*
+ * In an order far from the recorded one mappings lie elsewhere, and system calls come with
+ * arguments nobody knows the answer to; and what lies between the last branch and the failure
+ * may go another way with other values: then one that is nearer, before a cause is looked for.
+ */
+static bool stands(void *arg, const struct sched_order *failing, enum sched_keeps keeps)
+{
+	struct execution *x = arg;
+
+	x->e->kept = keeps;
+	x->bad = explain_validate_failing(x->e, failing);
+	return x->bad || x->e->failing_proof.by[REPORT_MACHINE].agreed || explain_out_of_time(x->e);
+}
+
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path)
 {
+	struct execution x = { .e = e };
 	struct extraction stops = { e, o };
 	struct sched_options s;
 
@@ -155,9 +170,17 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - explain_clock()) : 0;
 	if (e->effort_end > 0)
 		s.effort = e->effort_end > explain_effort(e) ? e->effort_end - explain_effort(e) : 0.01;
+	if (e->soon > 0 && (s.effort <= 0 || s.effort > e->soon))
+		s.effort = e->soon;
 	s.alternates = o->alternates;
 	s.leave_path = leave_path;
-	s.keeps = e->keeps;
+	s.keeps = leave_path ? e->kept : e->keeps;
+	if (!leave_path)
+		e->failing_proof = (struct report_validation){ 0 };
+	if (!leave_path && e->model == SCHED_SC) {
+		s.stands = stands;
+		s.stands_arg = &x;
+	}
 	s.unproved = e->unproved;
 	s.progress = schedule_progress;
 	s.progress_arg = &stops;
@@ -166,7 +189,10 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	err_t bad = sched_solve(e->extracted->trace, &s, &e->answer);
 	if (!bad)
 		e->solved += e->answer->stats.effort;
-	return bad;
+	if (!x.bad)
+		return bad;
+	err_free(bad);
+	return x.bad;
 }
 
 /* That nothing avoids the failure is proved only when the window holds the whole run. */
@@ -228,47 +254,6 @@ static enum alternate_rank rank(const struct explanation *e)
 	       e->alternate_proof.by[REPORT_MACHINE].fails_later ? RANK_FAILS_LATER : RANK_CLEAN;
 }
 
-/* Something that executing alone has found and told, see explain_serial(). */
-static bool by_executing(const struct explanation *e)
-{
-	const struct sched_answer *a = e->answer;
-
-	return a->nalternates && a->alternates[0].executed && explain_has_cause(e) && rank(e) == RANK_CLEAN;
-}
-
-/* The solver has looked for a while: what executing tells, if it is as good as anything. */
-static err_t execute_instead(struct explanation *e, bool *found)
-{
-	*found = false;
-	TRY(explain_validate_failing(e));
-	if (!e->failing_proof.by[REPORT_MACHINE].agreed)
-		return NULL;
-	TRY(explain_serial(e, SIZE_MAX));
-	*found = by_executing(e);
-	if (*found)
-		e->answer->timed_out = false;
-	return NULL;
-}
-
-static err_t solve_or_execute(struct explanation *e, const struct explain_options *o)
-{
-	double end = e->effort_end, first = explain_effort(e) + SOLVE_FIRST;
-	bool found = false;
-
-	if (e->model != SCHED_SC || (end > 0 && end <= first))
-		return explain_solve_window(e, o, false);
-	e->effort_end = first;
-	err_t bad = explain_solve_window(e, o, false);
-	e->effort_end = end;
-	if (bad || (!e->answer->timed_out && e->answer->ncause <= MOST_PAIRS) || explain_out_of_time(e))
-		return bad;
-	/* What executing finds is to be told whatever the solver names. */
-	e->answer->cause_minimal &= e->answer->ncause <= MOST_PAIRS;
-	if (e->answer->found && !explain_has_cause(e))
-		TRY(execute_instead(e, &found));
-	return found ? NULL : explain_solve_window(e, o, false);
-}
-
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
 static err_t solve_growing(struct explanation *e, struct explain_options *o)
 {
@@ -279,7 +264,7 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 	if (!e->extracted)
 		TRY(explain_extract(e, o));
 	for (;;) {
-		TRY(solve_or_execute(e, o));
+		TRY(explain_solve_soon(e, o, chosen));
 		if (answered(e) || e->answer->timed_out || chosen || is_largest(e, o) ||
 		    explain_out_of_time(e))
 			return NULL;
@@ -514,29 +499,14 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 	return NULL;
 }
 
-/*
- * In an order far from the recorded one mappings lie elsewhere, and system calls come with
- * arguments nobody knows the answer to; and what lies between the last branch and the failure
- * may go another way with other values: then one that is nearer.
- */
-static err_t validate_failing(struct explanation *e, const struct explain_options *o)
-{
-	TRY(explain_validate_failing(e));
-	while (e->answer->found && !e->failing_proof.by[REPORT_MACHINE].agreed &&
-	       e->keeps < SCHED_KEEPS_VALUES && !explain_out_of_time(e)) {
-		e->keeps++;
-		TRY(explain_solve_window(e, o, false));
-		TRY(explain_validate_failing(e));
-	}
-	return NULL;
-}
-
 /* chosen: the window is not to grow. */
 static err_t validate(struct explanation *e, struct explain_options *o, bool chosen)
 {
-	if (by_executing(e))
-		return explain_prefer_cut(e);
-	TRY(validate_failing(e, o));
+	if (explain_executed(e))
+		return NULL;
+	/* Elsewhere it has been, before its cause was looked for. */
+	if (e->answer->found && e->model == SCHED_TSO)
+		TRY(explain_validate_failing(e, &e->answer->failing));
 	TRY(explain_validate_alternates(e));
 	/* What is hard to solve is hard again for each branch; executing is not. */
 	const struct sched_answer *tried = NULL, *a = e->answer;

@@ -51,6 +51,7 @@ struct serial {
 	size_t bad;       /* from this switch on none helps */
 	bool known;       /* there is a root cause that orders are compared with */
 	unsigned tries;
+	double end;       /* in effort; 0: none */
 	struct executed best;
 };
 
@@ -67,6 +68,7 @@ bool explain_has_cause(const struct explanation *e)
 static bool enough(const struct serial *s)
 {
 	return s->tries >= MOST_TRIES || explain_past_deadline(s->e) ||
+	       (s->end > 0 && explain_effort(s->e) >= s->end) ||
 	       (s->best.grade > FAILS && explain_out_of_time(s->e));
 }
 
@@ -422,12 +424,8 @@ static void tell_pair(struct serial *s)
 	a->cause_events = 0;
 	free(a->why); /* what the solver could not do */
 	a->why = NULL;
-	char *how = xasprintf("The root cause was found by executing, not by solving: with the failing order kept "
-			      "for its first %zu of %zu events, and then each thread going on as far as it "
-			      "can, it does not fail; told is what that turns round.",
-			      s->best.kept, s->failing->n);
-	sym_add_assumption(s->e->extracted->trace, how);
-	free(how);
+	a->cause_executed = true;
+	a->cause_kept = s->best.kept;
 }
 
 static void make_first(struct serial *s)
@@ -474,6 +472,8 @@ static err_t serial_new(struct explanation *e, bool known, size_t before, struct
 	struct sched_ref look;
 
 	*s = (struct serial){ .e = e, .failing = failing, .known = known,
+			      /* As much as the solver, when it is to be found soon. */
+			      .end = e->soon > 0 ? explain_effort(e) + e->soon : 0,
 			      .of = xcalloc(failing->n + 1, sizeof *s->of),
 			      .switches = xcalloc(failing->n + 1, sizeof *s->switches) };
 	s->points = explain_points(e->extracted, failing, &s->npoints, s->of);
@@ -512,7 +512,9 @@ err_t explain_serial(struct explanation *e, size_t before)
 	struct serial s;
 	err_t bad = serial_new(e, explain_has_cause(e), before, &s);
 
-	if (s.best.grade > grade_at_hand(e) || (!s.known && s.best.grade == CLEAN))
+	/* While the solver may still find a better one it has to tell something. */
+	if (s.best.grade == CLEAN ? !s.known || grade_at_hand(e) < CLEAN :
+	    e->soon <= 0 && s.best.grade > grade_at_hand(e))
 		take_over(&s);
 	/* Turning what the solver named only puts the failure off: then whatever saves the run is told. */
 	if (!bad && s.known && grade_at_hand(e) == FAILS_LATER && !explain_out_of_time(e)) {
@@ -525,8 +527,7 @@ err_t explain_serial(struct explanation *e, size_t before)
 	return bad;
 }
 
-/* The answer's pair is to be ordered, and between threads none of which made the other. */
-static bool orders_siblings(const struct explanation *e)
+bool explain_orders_siblings(const struct explanation *e)
 {
 	const struct sym_trace *t = e->extracted->trace;
 	const struct sched_answer *a = e->answer;
@@ -546,7 +547,7 @@ err_t explain_prefer_cut(struct explanation *e)
 {
 	struct serial s;
 
-	if (!orders_siblings(e))
+	if (!explain_orders_siblings(e))
 		return NULL;
 	err_t bad = serial_new(e, false, SIZE_MAX, &s);
 	if (s.best.grade == CLEAN)

@@ -94,7 +94,7 @@ err_t explain_execute(struct explanation *e, const struct sched_order *order,
 }
 
 /* Who comes first to where it waits for ever is no event of the order. */
-static err_t validate_blocked(struct explanation *e)
+static err_t validate_blocked(struct explanation *e, const struct sched_order *failing)
 {
 	const struct sym_failure *f = &e->extracted->trace->failure;
 	struct report_proof *proof = &e->failing_proof.by[REPORT_MACHINE];
@@ -105,7 +105,7 @@ static err_t validate_blocked(struct explanation *e)
 		struct mach_order o = { .goes_first = f->blocked[i].thread + 1 };
 		char *why = NULL;
 
-		TRY(execute_as(e, &e->answer->failing, o, MACH_OUT_BLOCKED, &other, &why));
+		TRY(execute_as(e, failing, o, MACH_OUT_BLOCKED, &other, &why));
 		if (!other.agreed) {
 			free(why);
 			continue;
@@ -117,15 +117,13 @@ static err_t validate_blocked(struct explanation *e)
 	return NULL;
 }
 
-err_t explain_validate_failing(struct explanation *e)
+err_t explain_validate_failing(struct explanation *e, const struct sched_order *failing)
 {
 	bool deadlock = e->extracted->trace->failure.kind == SYM_FAIL_DEADLOCK;
 
-	if (!e->answer->found)
-		return NULL;
-	TRY(explain_execute(e, &e->answer->failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
+	TRY(explain_execute(e, failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
 			    &e->failing_proof.by[REPORT_MACHINE], &e->failing_why));
-	return deadlock ? validate_blocked(e) : NULL;
+	return deadlock ? validate_blocked(e, failing) : NULL;
 }
 
 static void to_the_front(struct sched_answer *a, size_t i)

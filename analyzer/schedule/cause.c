@@ -246,7 +246,6 @@ static struct study *make_sure(struct cause *x, struct study *s)
 		study_free(s);
 		s = next;
 	}
-	s->w->a->cause_events = s->from > 0 ? s->w->n - s->from : 0;
 	return s;
 }
 
@@ -330,8 +329,10 @@ void find_cause(struct work *w)
 	if (s && !many && !(w->a->nalternates && work_stopped(w)))
 		alternates_of(&x, s, false);
 	/* Last, because it may take all the time that is left. */
-	if (caused && !many && !w->o->unproved) {
+	if (caused && !many && !w->o->unproved)
 		s = make_sure(&x, s);
+	if (caused && !many) {
+		w->a->cause_events = s->from > 0 ? w->n - s->from : 0;
 		free(w->a->cause);
 		export_cause(&x, s);
 		if (!w->a->nalternates && !work_stopped(w))

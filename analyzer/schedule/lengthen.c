@@ -142,6 +142,8 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
 	out->stats = a->stats;
 	out->stats.events = l.v->n;
 	good = a->found && lengthen_all(&l, a, out);
+	out->cause_executed = a->cause_executed;
+	out->cause_kept = a->cause_kept + (out->failing.n - a->failing.n);
 	view_free(l.v);
 	free(l.prefix);
 	if (good)

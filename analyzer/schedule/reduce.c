@@ -52,7 +52,7 @@ static bool still_fails(struct reduction *r)
 		if (check_step(r->c, r->tmp[k]) != CHECK_OK)
 			return false;
 	return check_late(r->c) == CHECK_OK && check_fails(r->c) &&
-	       (r->w->o->keeps < SCHED_KEEPS_VALUES || same_values(r));
+	       (r->w->keeps < SCHED_KEEPS_VALUES || same_values(r));
 }
 
 /* Exchange the neighbouring stretches [a, b) and [b, e). */
@@ -149,7 +149,7 @@ void reduce_switches(struct work *w)
 	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
 	struct reduction r = { .w = w, .n = w->n - from };
 
-	r.c = check_new(w->o->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
+	r.c = check_new(w->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
 		check_step(r.c, w->order[k]);
 	r.start = check_save(r.c);

@@ -75,6 +75,27 @@ static bool find_failing(struct work *w)
 	return w->a->found;
 }
 
+/* Fewer context switches; what does not stand its execution is reduced again, nearer to the recorded run. */
+static void reduce_until_it_stands(struct work *w)
+{
+	uint32_t *found = xcalloc(w->n + 1, sizeof *found);
+	bool stands = false;
+
+	memcpy(found, w->order, w->n * sizeof *found);
+	for (w->keeps = w->o->keeps; !stands && w->keeps <= SCHED_KEEPS_VALUES; w->keeps++) {
+		double start = smt_now();
+
+		memcpy(w->order, found, w->n * sizeof *found);
+		reduce_switches(w);
+		w->a->stats.t_csr += smt_now() - start;
+		sched_order_free(&w->a->failing);
+		work_export(w, w->order, w->n, true, &w->a->failing);
+		stands = !w->o->stands || w->o->stands(w->o->stands_arg, &w->a->failing, w->keeps) ||
+			 work_stopped(w);
+	}
+	free(found);
+}
+
 err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 		  struct sched_answer **out)
 {
@@ -84,13 +105,9 @@ err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 	TRY(sym_check(t));
 	work_init(&w, t, o);
 	if (find_failing(&w)) {
-		double start = smt_now();
-
 		work_export(&w, w.order, w.n, true, &w.a->recorded);
 		w.phase = "fewer context switches";
-		reduce_switches(&w);
-		w.a->stats.t_csr = smt_now() - start;
-		work_export(&w, w.order, w.n, true, &w.a->failing);
+		reduce_until_it_stands(&w);
 		w.phase = "root cause";
 		find_cause(&w);
 		w.phase = "store buffers";
@@ -137,6 +154,11 @@ void sched_order_free(struct sched_order *o)
 
 char *sched_reach(const struct sched_answer *a)
 {
+	if (a->ncause && a->cause_executed)
+		return xasprintf("The root cause was found by executing, not by solving: with the failing order kept "
+				 "for its first %zu of %zu events, and then each thread going on as far as it "
+				 "can, it does not fail; told is what that turns round.",
+				 a->cause_kept, a->failing.n);
 	if (!a->ncause || !a->cause_events)
 		return NULL;
 	return xasprintf("The root cause holds for every order of the last %zu of the %zu events; those before them "

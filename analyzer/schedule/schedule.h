@@ -26,12 +26,20 @@ enum sched_keeps {
 	SCHED_KEEPS_VALUES,  /* and what every read sees */
 };
 
+struct sched_order;
+
 struct sched_options {
 	enum sched_model model;
 	bool use_times;     /* respect time_lo/time_hi (default true) */
 	double timeout;     /* seconds for the whole answer; 0: none */
 	double effort;      /* the same in effort, which is counted and no clock's; 0: none */
 	enum sched_keeps keeps;
+	/*
+	 * Executes the failing order, which keeps this much, before its cause is looked for; false: an
+	 * order that keeps more is wanted. Not called when NULL.
+	 */
+	bool (*stands)(void *arg, const struct sched_order *failing, enum sched_keeps keeps);
+	void *stands_arg;
 	uint32_t alternates; /* how many to look for (default 1) */
 	uint32_t window;    /* first window in events; 0: choose */
 	bool unproved;      /* a root cause of the smallest window that has one will do */
@@ -81,6 +89,8 @@ struct sched_answer {
 	size_t ncause;
 	bool cause_minimal;
 	size_t cause_events;    /* proved for every order of so many events at the end; 0: of all */
+	bool cause_executed;    /* found by executing an order that does not fail, which keeps ... */
+	size_t cause_kept;      /* ... so many events of the failing one */
 	/*
 	 * SCHED_TSO, and the failure needs store buffers: kept in program order (a
 	 * fence between store and load) these pairs make it impossible along the
@@ -105,7 +115,10 @@ void sched_options_init(struct sched_options *o);
 err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 		  struct sched_answer **out);
 void sched_answer_free(struct sched_answer *a);
-/* For how much of the trace the root cause is proved, in words, malloc'd; NULL: for all of it, or there is none. */
+/*
+ * For how much of the trace the root cause is proved, or how it was found, in words, malloc'd; NULL: for all of it, or
+ * there is none.
+ */
 char *sched_reach(const struct sched_answer *a);
 
 /*

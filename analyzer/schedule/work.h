@@ -21,6 +21,7 @@ struct work {
 	uint32_t relax;        /* for studies: see check_set_relax(), or VIEW_NONE */
 	bool always;           /* range_always_fails() */
 	bool trim;             /* for studies: see window_new() */
+	enum sched_keeps keeps; /* what reduce_switches() keeps */
 	size_t study_events;   /* how many a window for what-if questions may hold */
 	struct sched_answer *a;
 };

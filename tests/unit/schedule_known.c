@@ -431,6 +431,50 @@ static void steps_against_time(void)
 	sym_trace_free(t);
 }
 
+struct asked {
+	unsigned times;
+	enum sched_keeps last;
+	bool content;
+};
+
+/* Stands only where T0.1 reads what it read in the recorded run, or wherever. */
+static bool reads_the_same(void *arg, const struct sched_order *failing, enum sched_keeps keeps)
+{
+	struct asked *x = arg;
+
+	x->times++;
+	x->last = keeps;
+	return x->content || failing->values[0] == 1;
+}
+
+/* The failing order is executed before its cause is looked for; what does not stand that is reduced again. */
+static void stands(void)
+{
+	struct sym_trace *t = parse(
+		"csched-sym 1\nvar x 32 init 0\nvar y 32 init 0\n"
+		"thread T0\n write y 1 step 1\n write y 2 step 3\n write x 1 step 4\n"
+		"thread T0.1\n read y a step 2\n"
+		"thread T0.2\n read x b step 5\n fail step 6\n"
+		"failure assert thread T0.2 if (eq b 1)\n");
+
+	for (int content = 1; content >= 0; content--) {
+		struct asked x = { .content = content };
+		struct sched_options o;
+		struct sched_answer *a;
+
+		sched_options_init(&o);
+		o.stands = reads_the_same;
+		o.stands_arg = &x;
+		err_free(sched_solve(t, &o, &a));
+		CHECK(a->found && a->ncause && a->nalternates, "stands: answered (%d)", content);
+		CHECK(content ? x.times == 1 && x.last == SCHED_KEEPS_FAILURE && a->failing.switches == 2 :
+				x.times == 3 && x.last == SCHED_KEEPS_VALUES && a->failing.values[0] == 1,
+		      "stands: asked %u times, the last keeps %d, %zu switches", x.times, x.last, a->failing.switches);
+		sched_answer_free(a);
+	}
+	sym_trace_free(t);
+}
+
 int main(void)
 {
 	litmus();
@@ -450,5 +494,6 @@ int main(void)
 	steps();
 	steps_against_time();
 	feasible();
+	stands();
 	CHECK_END();
 }

@@ -1,0 +1,76 @@
+/*
+ * What is hard to solve is often easy to execute: where dozens of orderings cause a failure together the
+ * search for the fewest of them takes half a minute, and executing (serial.c, history.c) shows an order that does
+ * not fail in a second. So the solver is given a little time at first, then executing is tried, in turns, and
+ * only where neither answers the solver has all the time that is left.
+ */
+#include "analyzer/explain/explain.h"
+
+/* Effort of the first try; most answers take less than a tenth of it. And of the second, before much is extracted. */
+#define SOON 1
+#define LATER 3
+
+/* All these pairs are needed together: nobody reads more. */
+#define MOST_PAIRS 3
+
+/* The search was cut short before it could name a cause that can be read, of an order that was executed. */
+static bool is_hard(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	return a->found && !a->deterministic && ((a->timed_out && !explain_has_cause(e)) || a->ncause > MOST_PAIRS) &&
+	       e->failing_proof.by[REPORT_MACHINE].agreed && !explain_out_of_time(e);
+}
+
+/* There is a cause, and an order that does not fail; not one that nobody could ask for. */
+static bool is_answered(const struct explanation *e)
+{
+	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
+
+	return explain_has_cause(e) && proof->agreed && !proof->fails_later && !explain_orders_siblings(e);
+}
+
+bool explain_executed(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	return a->nalternates && a->alternates[0].executed && is_answered(e);
+}
+
+/* Solves within so much effort; *hard: that was not enough. */
+static err_t solve_within(struct explanation *e, const struct explain_options *o, double effort, bool *hard)
+{
+	e->soon = effort;
+	TRY(explain_solve_window(e, o, false));
+	e->alternate_proof = (struct report_validation){ 0 }; /* of whatever was before */
+	*hard = is_hard(e);
+	return NULL;
+}
+
+static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bool chosen)
+{
+	bool hard;
+
+	TRY(solve_within(e, o, SOON, &hard));
+	if (!hard)
+		return NULL;
+	e->answer->cause_minimal = false; /* what executing finds is to be told whatever it was */
+	TRY(explain_serial(e, SIZE_MAX));
+	if (is_answered(e))
+		return NULL;
+	TRY(solve_within(e, o, LATER, &hard));
+	return hard && e->answer->timed_out && !chosen ? explain_look_before(e, o) : NULL;
+}
+
+err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool chosen)
+{
+	err_t bad = solve_in_turns(e, o, chosen);
+
+	e->soon = 0;
+	if (bad || !e->answer->timed_out)
+		return bad;
+	if (!is_answered(e))
+		return explain_solve_window(e, o, false);
+	e->answer->timed_out = false;
+	return NULL;
+}
