@@ -100,7 +100,10 @@ $(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
 		-ldw -lelf -lzstd -lZydis -lm -ldl
 
-unit-tests: $(UNIT_BIN)
+# Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
+unit-tests: all
+	@$(MAKE) --no-print-directory unit-bins
+unit-bins: $(UNIT_BIN)
 
 check: deps-check
 	@$(MAKE) --no-print-directory all
@@ -139,6 +142,6 @@ uninstall:
 clean:
 	rm -rf build build-san
 
-.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall clean unit-tests
+.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall clean unit-tests unit-bins
 .DELETE_ON_ERROR:
 .SECONDARY:
