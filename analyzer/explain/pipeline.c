@@ -356,13 +356,27 @@ static void note_gaps(struct explanation *e)
 }
 
 /*
- * A load that saw what memory held before a store that was still in its thread's buffer has overtaken it. Where
- * the failure turns out to need that (delays), the answer stands; where not, or when nothing is found, it is
- * sought in order. Other loads that saw what no order gives them tell nothing of buffers: there that comes first.
+ * Did a load overtake a store? It did where a store that was still in a buffer explains what it saw, and it may have where
+ * the record says what that was, and no order gives it. A value that was only chosen to follow a branch, or a call through a
+ * table that the linker fills in, tells nothing of buffers.
+ */
+static bool overtook(const struct explanation *e)
+{
+	const struct mach_forced *forced;
+
+	for (size_t n = mach_forced(e->run, &forced); n-- > 0;)
+		if (forced[n].buffered || forced[n].logged)
+			return true;
+	return false;
+}
+
+/*
+ * Where the failure turns out to need store buffers (delays), the answer stands; where not, or when nothing is found,
+ * it is sought in order first.
  */
 static err_t solve_with_buffers(struct explanation *e, struct explain_options *o)
 {
-	bool first = o->model == SCHED_TSO || e->followed.buffered > 0;
+	bool first = o->model == SCHED_TSO || overtook(e);
 	uint64_t window = o->window;
 
 	if (!first) {

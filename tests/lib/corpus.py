@@ -244,10 +244,7 @@ def problems_hint(program, report):
 
 def explain(program, trace, timeout=300):
     """(report or None, why not, seconds)"""
-    args = ["explain", "--json"]
-    if program.expect.get("memory-model") == "tso":
-        args += ["--memory-model", "tso"]
-    status, out, err, seconds = csched(*args, trace, timeout=timeout)
+    status, out, err, seconds = csched("explain", "--json", trace, timeout=timeout)
     report = parse(out)
     if report is None:
         return None, last_line(err) or f"status {status}", seconds
