@@ -233,6 +233,29 @@ static void hand_back_blocked(const struct tr_siginfo *si)
 		hand_back(si);
 }
 
+/* The kernel lets only the first thread tell another what a signal's siginfo was: that goes beside it. */
+static bool send_on(struct tr_ctx *to, const struct tr_siginfo *si)
+{
+	int32_t none = 0;
+
+	if (!__atomic_compare_exchange_n(&to->passing, &none, si->signo, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	to->passed = *si;
+	if (!raw(SYS_tgkill, shim.pid, to->thread->tid, si->signo))
+		return true;
+	__atomic_store_n(&to->passing, 0, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* One of the faults, sent to the process: it is for who has not blocked it. */
+static bool pass_on(const struct tr_ctx *c, const struct tr_siginfo *si)
+{
+	for (struct tr_ctx *o = tr.contexts; o && is_for_process(si); o = o->next)
+		if (o != c && o->alive && o->thread && !(o->sigmask & SIG_BIT(si->signo)) && send_on(o, si))
+			return true;
+	return false;
+}
+
 /* Faults are open underneath, always: what was sent and is blocked waits here. One of each kind. */
 static void hold(struct tr_ctx *c, const struct tr_siginfo *si)
 {
@@ -277,6 +300,18 @@ void sig_release(struct tr_ctx *c)
 		hand_back(&si);
 }
 
+void sig_bequeath(struct tr_ctx *c)
+{
+	struct tr_siginfo si;
+
+	for (unsigned i = 0; i < TR_QUEUE; i++)
+		if (c->queue[i].signo && is_for_process(&c->queue[i]))
+			hand_back_blocked(&c->queue[i]);
+	while (sig_take_held(c, ~0ull, &si))
+		if (is_for_process(&si))
+			hand_back_blocked(&si);
+}
+
 static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 {
 	const struct tr_sigaction *a = &c->signals->act[si->signo];
@@ -284,7 +319,8 @@ static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 
 	if (blocked & SIG_BIT(si->signo)) {
 		if (SIG_FAULTS & SIG_BIT(si->signo)) {
-			hold(c, si);
+			if (!pass_on(c, si))
+				hold(c, si);
 			return;
 		}
 		sig_set_kernel_mask(c->sigmask);

@@ -223,6 +223,7 @@ static void exit_thread(struct call *k)
 	uint64_t all = ~0ull;
 
 	raw(SYS_rt_sigprocmask, 2, &all, 0, 8);
+	sig_bequeath(c);
 	if (ctl_thread_exit)
 		ctl_thread_exit(c);
 	struct trc_thread_exit *r = rec_begin(s, sizeof *r);

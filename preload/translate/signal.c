@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #define SI_USER_ 0
+#define SI_TKILL_ -6
 #define TRAP_TRACE_ 2
 
 static uint64_t *general(struct tr_ucontext *uc, int reg)
@@ -132,13 +133,27 @@ static void soon(struct tr_ctx *c, struct tr_ucontext *uc)
 		approach(c, uc);
 }
 
-static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr_ucontext *uc)
+/* What was passed on is what it was when it was sent. */
+static struct tr_siginfo as_sent(struct tr_ctx *c, const struct tr_siginfo *si)
 {
+	struct tr_siginfo sent = *si;
+
+	if (si->code != SI_TKILL_ || __atomic_load_n(&c->passing, __ATOMIC_ACQUIRE) != si->signo)
+		return sent;
+	sent = c->passed;
+	__atomic_store_n(&c->passing, 0, __ATOMIC_RELEASE);
+	return sent;
+}
+
+static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *arrived, struct tr_ucontext *uc)
+{
+	struct tr_siginfo sent = as_sent(c, arrived);
+
 	if (tr.stopping) { /* stop.c: nothing is delivered any more */
 		soon(c, uc);
 		return;
 	}
-	if (!enqueue(c, si))
+	if (!enqueue(c, &sent))
 		return; /* cannot happen: the others are blocked while one waits */
 	uc->mask |= ~SIG_FAULTS;
 	soon(c, uc);

@@ -46,6 +46,8 @@ void sig_queued_to_thread(int signo); /* from now on it may be for one thread, a
 uint64_t sig_held(const struct tr_ctx *c); /* sent, blocked, and faults: not with the kernel */
 bool sig_take_held(struct tr_ctx *c, uint64_t set, struct tr_siginfo *si);
 void sig_release(struct tr_ctx *c);          /* those that are not blocked any more */
+/* The thread ends, with everything blocked: what was sent to the process, and noted here, is the process's again. */
+void sig_bequeath(struct tr_ctx *c);
 void sig_registers_to_frame(struct tr_ucontext *uc, const struct tr_ctx *c);
 void sig_registers_from_frame(struct tr_ctx *c, const struct tr_ucontext *uc);
 /* Writes the extended state with its software header; returns its length, magic included. */

@@ -179,6 +179,8 @@ struct tr_ctx {
 	struct tr_stack alt;       /* the application's sigaltstack */
 	struct tr_siginfo queue[TR_QUEUE];
 	struct tr_siginfo held[TR_HELD]; /* sent fault signals the application has blocked */
+	struct tr_siginfo passed;  /* what is known of one that another thread has passed on to this one */
+	int32_t passing;           /* its number; 0: none is on its way */
 	struct tr_siginfo fault;   /* synchronous signal on its way to delivery ... */
 	uint32_t fault_fragment;   /* id, when it happened inside one */
 	uint64_t fault_error, fault_trap, fault_cr2; /* ... and what its frame shows */

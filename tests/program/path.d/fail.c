@@ -18,6 +18,13 @@ static int recurse(int n)
 	return n < 0 ? 0 : recurse(n + 1) + space[0];
 }
 
+/* To the process: in a thread that ends all signals are blocked, it is for another one. */
+static void *sends_and_ends(void *arg)
+{
+	kill(getpid(), SIGSEGV);
+	return arg;
+}
+
 static void *in_thread(void *arg)
 {
 	*pointer = 1;
@@ -54,6 +61,8 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "hlt"))
 		__asm__("hlt");
 	if (!strcmp(how, "thread") && !pthread_create(&t, NULL, in_thread, NULL))
+		pthread_join(t, NULL);
+	if (!strcmp(how, "sent") && !pthread_create(&t, NULL, sends_and_ends, NULL))
 		pthread_join(t, NULL);
 	if (!strcmp(how, "atomic") && !pthread_create(&t, NULL, (void *(*)(void *))abs, NULL)) {
 		pthread_join(t, NULL);
