@@ -125,8 +125,6 @@ err_t explain_serial(struct explanation *e, size_t before);
  * that is told instead.
  */
 err_t explain_prefer_cut(struct explanation *e);
-/* The answer's pair is to be ordered, and between threads none of which made the other. (serial.c) */
-bool explain_orders_siblings(const struct explanation *e);
 bool explain_has_cause(const struct explanation *e); /* one that was shown to be minimal */
 
 /* What a pair that is turned round tells, from worst to best. */

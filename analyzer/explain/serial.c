@@ -527,7 +527,8 @@ err_t explain_serial(struct explanation *e, size_t before)
 	return bad;
 }
 
-bool explain_orders_siblings(const struct explanation *e)
+/* The answer's pair is to be ordered, and between threads none of which made the other. */
+static bool orders_siblings(const struct explanation *e)
 {
 	const struct sym_trace *t = e->extracted->trace;
 	const struct sched_answer *a = e->answer;
@@ -547,7 +548,7 @@ err_t explain_prefer_cut(struct explanation *e)
 {
 	struct serial s;
 
-	if (!explain_orders_siblings(e))
+	if (!orders_siblings(e))
 		return NULL;
 	err_t bad = serial_new(e, false, SIZE_MAX, &s);
 	if (s.best.grade == CLEAN)

@@ -22,12 +22,26 @@ static bool is_hard(const struct explanation *e)
 	       e->failing_proof.by[REPORT_MACHINE].agreed && !explain_out_of_time(e);
 }
 
-/* There is a cause, and an order that does not fail; not one that nobody could ask for. */
+/* Something was cut in two, and ought to be one step. */
+static bool shows_cut(const struct explanation *e)
+{
+	struct dsp *d = NULL;
+
+	err_free(dsp_build(e->extracted->trace, e->answer, &d));
+	bool cut = d && d->hint.kind == DSP_HINT_ATOMIC && d->nregions;
+	dsp_free(d);
+	return cut;
+}
+
+/*
+ * There is a cause that says what to do about it, and an order that does not fail. Of other pairs that executing turns
+ * round any may be the one that helps by chance: there the solver knows better, given its time.
+ */
 static bool is_answered(const struct explanation *e)
 {
 	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
 
-	return explain_has_cause(e) && proof->agreed && !proof->fails_later && !explain_orders_siblings(e);
+	return explain_has_cause(e) && proof->agreed && !proof->fails_later && shows_cut(e);
 }
 
 bool explain_executed(const struct explanation *e)
@@ -64,6 +78,10 @@ static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bo
 
 err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool chosen)
 {
+	/* What was used had been freed: that another order of anything avoids it says little. */
+	if (e->extracted->misuse.kind)
+		return explain_solve_window(e, o, false);
+
 	err_t bad = solve_in_turns(e, o, chosen);
 
 	e->soon = 0;
