@@ -41,6 +41,8 @@ struct explanation {
 	enum sched_keeps kept;        /* what the one that was executed last keeps of it */
 	bool lost_sought;             /* lost updates were looked for (middle.c) */
 	const struct ext_middle *middle; /* the window lies in the middle of the run; NULL: it does not */
+	bool focus_tried;
+	bool focus;                   /* only what the failing thread touched is looked at (focus.c) */
 	double soon;                  /* effort that one window may take now; 0: all that is left */
 	bool unproved;                /* whether a root cause stands in larger windows is not asked now */
 	bool onward;                  /* symbolic traces go on behind the record (later.c) */
@@ -186,6 +188,12 @@ void explain_forget(struct explain_before *b);
  * before it; the answer stays as it was unless there is one both orders of which were executed.
  */
 err_t explain_lost_updates(struct explanation *e, const struct explain_options *o);
+
+/*
+ * focus.c: no cause was found. Looks at the whole run, at what the failing thread touched and at nothing else; the
+ * answer stays as it was unless there is one both orders of which were executed.
+ */
+err_t explain_focus(struct explanation *e, const struct explain_options *o);
 
 /* history.c: the same answer in a larger window, where this one cuts off what led to it. */
 err_t explain_look_further_back(struct explanation *e, struct explain_options *o);

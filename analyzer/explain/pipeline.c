@@ -18,6 +18,8 @@
 #define MOST_TURNS 8
 /* And effort for all of them: executing (serial.c) finds what they do not. */
 #define TURNING 15
+/* From this window on what the failing thread touched is looked at before all that is shared (focus.c). */
+#define FOCUS_FROM (4 * FIRST_WINDOW)
 /* Effort of an answer after which others are sought by executing first. */
 #define HARD 2
 
@@ -111,7 +113,7 @@ struct ext_options explain_extraction(struct explanation *e, const struct explai
 		e->survey = ext_survey_new();
 	return (struct ext_options){ .survey = e->survey, .window = o->window, .whole = o->whole,
 				     .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
-				     .onward = e->onward, .middle = e->middle };
+				     .onward = e->onward, .focus = e->focus, .middle = e->middle };
 }
 
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
@@ -269,6 +271,8 @@ static err_t solve_growing(struct explanation *e, struct explain_options *o)
 		    explain_out_of_time(e))
 			return NULL;
 		TRY(explain_lost_updates(e, o));
+		if (!answered(e) && larger_window(e, o->window, e->extracted) >= FOCUS_FROM)
+			TRY(explain_focus(e, o));
 		if (answered(e))
 			return NULL;
 		bool ended;
@@ -555,6 +559,8 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 		TRY(validate(e, &o, chosen));
 	phase_done(e, "validation", since);
 	TRY(explain_lost_updates(e, &o));
+	if (!chosen)
+		TRY(explain_focus(e, &o));
 	if (history && !e->extracted->to)
 		TRY(explain_look_further_back(e, &o));
 	note_buffers(e);

@@ -49,7 +49,8 @@ bool ext_matters(struct ext *x, const struct mach_access *a, struct mach_access 
 	/* So does the one that tells a thread to end, or looks whether it has been told. */
 	if (!program && share_cancelled(x->share, a->address) != SYM_NONE)
 		program = true;
-	return (program || (a->flags & MACH_WRITE)) && !spins_leave_out(x->o->survey->spins, a);
+	return (program || (a->flags & MACH_WRITE)) && ext_in_focus(x->o->survey, touched->address) &&
+	       !spins_leave_out(x->o->survey->spins, a);
 }
 
 /* ---- occurrences ---- */

@@ -44,6 +44,7 @@ struct ext_options {
 	uint64_t tail;   /* events to keep behind the failing thread's last; 0: all. With it the
 			  * window is counted from there: others run on while it fails */
 	bool whole;      /* from the beginning, be the run ever so long: events get occurrences */
+	bool focus;      /* only what the failing thread touched makes events; with a survey of its own */
 	const struct ext_middle *middle; /* this instead of the last events; with a survey of its own. NULL: none */
 	bool onward;     /* with what the other threads do next, behind the record (computed) */
 	/* part is 0..1; true stops the work. May be NULL. */

@@ -25,6 +25,7 @@ static void clear(struct ext_survey *s)
 	spins_free(s->spins);
 	free(s->events);
 	vec_free(&s->computed);
+	vec_free(&s->words);
 	vec_free(&s->last_call);
 	*s = (struct ext_survey){ 0 };
 }
@@ -152,6 +153,38 @@ static void keep_shared_events(struct ext *x)
 			note_event(x, &s->events[i]);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* From now on events are of what the failing thread has touched, as far as that is known. */
+static bool focus(struct ext *x)
+{
+	struct ext_survey *s = x->o->survey;
+
+	if (!x->o->focus || x->failing == SYM_NONE)
+		return false;
+	for (uint64_t k = s->n > EXT_MAX_EVENTS ? s->n - EXT_MAX_EVENTS : 0; k < s->n; k++) {
+		const struct ext_touch *e = &s->events[k % EXT_MAX_EVENTS];
+
+		for (uint64_t w = e->address / 8; e->thread == x->failing && w <= (e->address + e->size - 1) / 8; w++)
+			vec_push(&s->words, w);
+	}
+	if (s->words.n)
+		qsort(s->words.v, s->words.n, sizeof *s->words.v, by_number);
+	return s->focused = true;
+}
+
+bool ext_in_focus(const struct ext_survey *s, uint64_t address)
+{
+	uint64_t word = address / 8;
+
+	return !s->focused || (s->words.n && bsearch(&word, s->words.v, s->words.n, sizeof word, by_number));
+}
+
 /* What threads only hand each other looks like events until they all have been seen. */
 static err_t find_events(struct ext *x)
 {
@@ -163,9 +196,9 @@ static err_t find_events(struct ext *x)
 	TRY(count_events(x));
 	if (x->stopped)
 		return NULL;
-	bool spun = spins_settle(s->spins);
+	bool spun = spins_settle(s->spins), focused = focus(x);
 	enum share_handed handed = share_drop_handed(s->share);
-	if (spun || handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed.n))) {
+	if (spun || focused || handed == SHARE_MISTAKEN || (handed && (s->n > EXT_MAX_EVENTS || s->computed.n))) {
 		ext_reset_level(x);
 		TRY(count_events(x));
 	} else if (handed) {

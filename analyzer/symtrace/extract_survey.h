@@ -33,6 +33,8 @@ struct ext_survey {
 	uint64_t base;      /* the stretch begins here; 0: the whole run */
 	struct share *share;
 	struct spins *spins; /* NULL: nothing is shared */
+	bool focused;        /* events are only of: */
+	VEC(uint64_t) words; /* addresses / 8, sorted */
 	struct ext_touch *events; /* ring of the last EXT_MAX_EVENTS */
 	uint64_t n;         /* events of the stretch */
 	VEC(struct ext_touch) computed; /* events behind the record */
@@ -44,6 +46,9 @@ struct ext_survey {
 	uint64_t until;     /* events behind the record are kept until then; 0: all */
 	uint64_t failing_since; /* see struct ext */
 };
+
+/* Is what lies there looked at? */
+bool ext_in_focus(const struct ext_survey *s, uint64_t address);
 
 struct ext;
 /* Makes the survey of x->o->survey fit x->o: may execute the run, in part or whole. */
