@@ -187,19 +187,12 @@ static size_t let_go(const struct dsp_map *m, uint32_t thread, uint32_t since, u
 	return DSP_NEVER;
 }
 
-static bool is_for_reading(const struct sym_trace *t, uint32_t thread, const struct dsp_held *held)
-{
-	const struct sym_event *e = held->since == SYM_NONE ? NULL : &t->threads[thread].events[held->since];
-
-	return e && (e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK);
-}
-
 /* Two that hold it for reading, at the same time. */
 static bool overlap(const struct dsp_map *m, uint32_t x, const struct dsp_held *a, uint32_t y, const struct dsp_held *b)
 {
 	struct sched_ref at = { x, a->since }, bt = { y, b->since };
 
-	return is_for_reading(m->t, x, a) && is_for_reading(m->t, y, b) &&
+	return dsp_is_for_reading(m->t, x, a) && dsp_is_for_reading(m->t, y, b) &&
 	       dsp_at(m, DSP_FAILING, at) < let_go(m, y, b->since, b->object) &&
 	       dsp_at(m, DSP_FAILING, bt) < let_go(m, x, a->since, a->object);
 }

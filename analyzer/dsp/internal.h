@@ -88,6 +88,8 @@ typedef VEC(struct dsp_held) dsp_held_locks;
 /* Locks thread holds just before its event `index`; semaphores that are used as locks count. */
 void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
 		    dsp_held_locks *held);
+/* The thread holds it for reading, which keeps no other reader out. */
+bool dsp_is_for_reading(const struct sym_trace *t, uint32_t thread, const struct dsp_held *held);
 /* Fills in which locks are held at a region and by who got in between. */
 void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r);
 bool dsp_releases(const struct sym_event *e);

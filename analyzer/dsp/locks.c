@@ -134,17 +134,18 @@ static void locks_of_each(const dsp_held_locks *first, const dsp_held_locks *las
 	r->last_lock = b;
 }
 
-/* The thread has it for reading, which keeps no other reader out. */
+bool dsp_is_for_reading(const struct sym_trace *t, uint32_t thread, const struct dsp_held *held)
+{
+	const struct sym_event *e = held->since == SYM_NONE ? NULL : &t->threads[thread].events[held->since];
+
+	return e && (e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK);
+}
+
 static bool is_read_locked(const struct sym_trace *t, uint32_t thread, const dsp_held_locks *held, uint32_t object)
 {
-	for (size_t i = 0; i < held->n; i++) {
-		uint32_t since = held->v[i].since;
-
-		if (held->v[i].object == object && since != SYM_NONE &&
-		    (t->threads[thread].events[since].op == SYM_RDLOCK ||
-		     t->threads[thread].events[since].op == SYM_TRYRDLOCK))
+	for (size_t i = 0; i < held->n; i++)
+		if (held->v[i].object == object && dsp_is_for_reading(t, thread, &held->v[i]))
 			return true;
-	}
 	return false;
 }
 
