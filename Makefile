@@ -6,6 +6,15 @@
 # Sources are found by folder: a new .c file in a room needs no line here.
 
 PREFIX ?= /usr/local
+# Quiet and parallel by default: V=1 shows the commands, QUIET=1 nothing but warnings, -jN says how many at a time.
+V ?=
+QUIET ?=
+Q := $(if $(V),,@)
+say = $(if $(V)$(QUIET),,@printf '  %-4s %s\n' '$(1)' '$(2)')
+SUBMAKE = $(MAKE) --no-print-directory $(if $(V),,-s)
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS))$(findstring jobserver,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
 CC ?= cc
 PKG_CONFIG ?= pkg-config
 VERSION := 0.1
@@ -21,9 +30,7 @@ override CFLAGS += -std=gnu11 $(WARN) -fno-strict-aliasing
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 
-# The archive of libVEX lies in a directory of its own, named after no .pc file.
-VEX_LIB := $(firstword $(wildcard /usr/lib/*/valgrind/libvex-amd64-linux.a \
-	/usr/lib/valgrind/libvex-amd64-linux.a /usr/libexec/valgrind/libvex-amd64-linux.a))
+VEX_LIB := $(shell scripts/vex-archive)
 ANALYZER_LIBS := $(VEX_LIB) -lz3 -ldw -lelf -lzstd -lZydis -lm -lpthread -ldl
 
 COMMON_SRC := $(wildcard common/*.c)
@@ -45,33 +52,39 @@ PRELOAD_LDFLAGS := -shared -Wl,-z,now,-z,relro,-z,noexecstack,-z,initfirst,-z,no
 	-Wl,--version-script=preload/libcsched.map -Wl,-soname,libcsched.so
 
 all: have-deps
-	@$(MAKE) --no-print-directory $(BUILD)/csched $(BUILD)/libcsched.so
+	+@$(SUBMAKE) $(BUILD)/csched $(BUILD)/libcsched.so
 
 $(BUILD)/libanalyzer.a: $(LIB_OBJ)
+	$(call say,AR,$@)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/csched: $(MAIN_OBJ) $(BUILD)/libanalyzer.a
-	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
 # The shim rides in other people's programs: never sanitized.
 $(BUILD)/libcsched.so: $(PRELOAD_OBJ) preload/libcsched.map
-	$(CC) $(PRELOAD_LDFLAGS) -o $@ $(PRELOAD_OBJ) -ldl
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PRELOAD_LDFLAGS) -o $@ $(PRELOAD_OBJ) -ldl
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
 
 # The page's style and script are taken in as they are.
 $(BUILD)/obj/analyzer/report/html.o: analyzer/report/page.css analyzer/report/page.js
 
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/pic/%.o: %.S
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -81,7 +94,8 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/unit/%)
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libanalyzer.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
 # Fuzz tests are always sanitized; so is what they read with, built apart.
 FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c) \
@@ -92,38 +106,41 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefin
 
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -Wno-format-truncation -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -Wno-format-truncation -MMD -MP -c -o $@ $<
 
 FUZZ_BIN := $(filter $(BUILD)/tests/unit/fuzz_%,$(UNIT_BIN))
 $(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
 		-ldw -lelf -lzstd -lZydis -lm -ldl
 
 # Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
 unit-tests: all
-	@$(MAKE) --no-print-directory unit-bins
+	+@$(SUBMAKE) unit-bins
 unit-bins: $(UNIT_BIN)
 
 check: deps-check
-	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory unit-tests
+	+@$(SUBMAKE) all
+	+@$(SUBMAKE) unit-tests
 	@BUILD=$(BUILD) scripts/check $(TESTS)
 
 bench: deps-check
-	@$(MAKE) --no-print-directory all
+	+@$(SUBMAKE) all
 	@BUILD=$(BUILD) scripts/bench $(BENCH)
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@echo "Building csched: about half a minute of one processor."
+	+@$(SUBMAKE) QUIET=1 all
 	@BUILD=$(BUILD) scripts/demo
 
 corpus: have-deps
-	@$(MAKE) --no-print-directory -C tests/corpus BUILD=$(abspath $(BUILD))/corpus
+	+@$(SUBMAKE) -C tests/corpus BUILD=$(abspath $(BUILD))/corpus
 
 tables: deps-check
-	@$(MAKE) --no-print-directory all
-	@$(MAKE) --no-print-directory corpus
+	+@$(SUBMAKE) all
+	+@$(SUBMAKE) corpus
 	@CSCHED=$(abspath $(BUILD))/csched CORPUS_BUILD=$(abspath $(BUILD))/corpus scripts/tables
 
 # deps installs what the build and the demo need, deps-check also what the tests use.
