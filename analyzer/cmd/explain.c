@@ -14,6 +14,7 @@
 struct options {
 	struct solving solving;
 	struct report_options report;
+	bool why;
 };
 
 static const char *source_line(void *images, const char *file, unsigned line)
@@ -49,6 +50,8 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->nphases = e->phases.n;
 	r->gaps = e->gaps.v;
 	r->ngaps = e->gaps.n;
+	r->attempts = e->attempts.v;
+	r->nattempts = e->attempts.n;
 	r->assumptions = x->assumptions.v;
 	r->nassumptions = x->assumptions.n;
 	r->peak_bytes = solving_peak_bytes();
@@ -78,6 +81,7 @@ static err_t report(const char *path, struct explanation *e, struct options *o)
 	struct explain_report r;
 
 	explain_report_init(&r, path, e);
+	r.report.show_attempts = o->why;
 	err_t bad = report_emit(&o->report, &r.report);
 	explain_report_free(&r);
 	return bad;
@@ -135,6 +139,7 @@ int cmd_explain(int argc, char **argv)
 	const struct cmd_option options[] = {
 		SOLVING_OPTIONS(&o.solving,
 				"look at the last N shared events only (default: grows as needed)"),
+		{ "why", 0, NULL, CMD_FLAG, &o.why, "also say how the answer was found: every attempt" },
 		{ 0 },
 	};
 	struct cmd_spec spec = {

@@ -56,7 +56,9 @@ struct explanation {
 	bool printed;                 /* one of these did, what was not recorded */
 	VEC(struct report_phase) phases;
 	VEC(struct report_gap) gaps;
-	VEC(char *) texts;            /* of gaps */
+	VEC(struct report_attempt) attempts;
+	size_t asked, clauses, bools; /* of the solver, over all attempts; see struct sched_answer */
+	VEC(char *) texts;            /* of gaps and attempts */
 };
 
 
@@ -98,6 +100,14 @@ void explain_note_effort(struct explanation *e); /* as a gap, when it was all us
 
 /* outside.c: an error that says so when another process sent the signal that the run failed by. */
 err_t explain_from_outside(const struct trc *t);
+
+/*
+ * attempt.c: the answer at hand is what this method (a constant text) came to, since so much effort was spent; outcome: in
+ * other words than the answer's own, or NULL.
+ */
+void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome);
+/* The orders of the last attempt have been executed meanwhile. */
+void explain_attempt_executed(struct explanation *e, double since);
 
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);

@@ -1,6 +1,8 @@
 #include "analyzer/explain/explain.h"
 #include "analyzer/explain/schedule_ends.h"
 
+#include "common/log.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -90,6 +92,9 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 		return bad;
 	}
 	phase_done(e, "machine", since);
+	log_line(LOG_FOLLOW, 1, "%" PRIu64 " instructions, failure %s%s%s", e->followed.insns,
+		 e->followed.failure_reached ? "reached" : "not reached", e->followed.why ? ": " : "",
+		 e->followed.why ? e->followed.why : "");
 	explain_allow_effort(e, o);
 	*out = e;
 	return NULL;
@@ -165,6 +170,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	struct execution x = { .e = e };
 	struct extraction stops = { e, o };
 	struct sched_options s;
+	double since = explain_effort(e);
 
 	sched_options_init(&s);
 	s.model = e->model;
@@ -189,8 +195,18 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	sched_answer_free(e->answer);
 	e->answer = NULL;
 	err_t bad = sched_solve(e->extracted->trace, &s, &e->answer);
-	if (!bad)
-		e->solved += e->answer->stats.effort;
+	if (!bad) {
+		const struct sched_answer *a = e->answer;
+
+		e->solved += a->stats.effort;
+		e->asked += a->stats.questions;
+		if (a->stats.constraints >= e->clauses) {
+			e->clauses = a->stats.constraints;
+			e->bools = a->stats.variables;
+		}
+		e->alternate_proof = (struct report_validation){ 0 };
+		explain_attempt(e, leave_path ? "core, another branch" : "core", since, NULL);
+	}
 	if (!x.bad)
 		return bad;
 	err_free(bad);
@@ -568,6 +584,9 @@ err_t explain_solve(struct explanation *e, const struct explain_options *given)
 		explain_assume_computed(e);
 	note_reach(e);
 	note_gaps(e);
+	e->answer->stats.questions = e->asked;
+	e->answer->stats.constraints = e->clauses;
+	e->answer->stats.variables = e->bools;
 	TRY(dsp_build(e->extracted->trace, e->answer, &e->dsp));
 	explain_misuse_hint(e);
 	return NULL;
@@ -589,6 +608,7 @@ void explanation_free(struct explanation *e)
 		free(e->texts.v[i]);
 	vec_free(&e->texts);
 	vec_free(&e->gaps);
+	vec_free(&e->attempts);
 	vec_free(&e->phases);
 	free(e->failing_why);
 	free(e->alternate_why);

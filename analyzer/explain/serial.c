@@ -507,21 +507,40 @@ static void take_over(struct serial *s)
 	make_first(s);
 }
 
+/* What executing came to, whether it is told or not. */
+static void note_attempt(const struct serial *s, double since)
+{
+	static const char *const grades[] = {
+		[FAILS] = "none avoids it", [MUTE_AND_FAILS_LATER] = "one fails later, and says nothing of a cause",
+		[MUTE] = "one avoids it, and says nothing of a cause", [ASIDE] = "one avoids it by another pair",
+		[FAILS_LATER] = "one fails later", [CLEAN] = "one does not fail",
+	};
+	char *text = xasprintf("%u orders executed, %s%s", s->tries, grades[s->best.grade],
+			       s->known ? " (compared with the cause at hand)" : "");
+
+	explain_attempt(s->e, "difference", since, text);
+	free(text);
+}
+
 err_t explain_serial(struct explanation *e, size_t before)
 {
 	struct serial s;
+	double since = explain_effort(e);
 	err_t bad = serial_new(e, explain_has_cause(e), before, &s);
 
 	/* While the solver may still find a better one it has to tell something. */
 	if (s.best.grade == CLEAN ? !s.known || grade_at_hand(e) < CLEAN :
 	    e->soon <= 0 && s.best.grade > grade_at_hand(e))
 		take_over(&s);
+	note_attempt(&s, since);
 	/* Turning what the solver named only puts the failure off: then whatever saves the run is told. */
 	if (!bad && s.known && grade_at_hand(e) == FAILS_LATER && !explain_out_of_time(e)) {
 		serial_free(&s);
+		since = explain_effort(e);
 		bad = serial_new(e, false, before, &s);
 		if (s.best.grade == CLEAN)
 			take_over(&s);
+		note_attempt(&s, since);
 	}
 	serial_free(&s);
 	return bad;
@@ -547,12 +566,14 @@ static bool orders_siblings(const struct explanation *e)
 err_t explain_prefer_cut(struct explanation *e)
 {
 	struct serial s;
+	double since = explain_effort(e);
 
 	if (!orders_siblings(e))
 		return NULL;
 	err_t bad = serial_new(e, false, SIZE_MAX, &s);
 	if (s.best.grade == CLEAN)
 		take_over(&s);
+	note_attempt(&s, since);
 	serial_free(&s);
 	return bad;
 }

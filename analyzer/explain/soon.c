@@ -56,7 +56,6 @@ static err_t solve_within(struct explanation *e, const struct explain_options *o
 {
 	e->soon = effort;
 	TRY(explain_solve_window(e, o, false));
-	e->alternate_proof = (struct report_validation){ 0 }; /* of whatever was before */
 	*hard = is_hard(e);
 	return NULL;
 }

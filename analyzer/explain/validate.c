@@ -1,6 +1,8 @@
 /* Schedules are claims until the machine has executed them. */
 #include "analyzer/explain/explain.h"
 
+#include "common/log.h"
+
 /* Threads of a deadlock that are let go first, in turn. */
 #define MOST_FIRST 4
 
@@ -69,6 +71,7 @@ static err_t execute_as(struct explanation *e, const struct sched_order *order, 
 		mach_outcome_free(&out);
 		return bad;
 	}
+	log_line(LOG_EXPLAIN, 2, "  executed %zu points: %s", o.npoints, out.why ? out.why : "?");
 	proof->runs = 1;
 	proof->agreed = out.kind == wanted;
 	proof->fails_later = out.fails_later;
@@ -186,7 +189,7 @@ static err_t execute_both_ways(struct explanation *e, const struct sched_alterna
 	return NULL;
 }
 
-err_t explain_validate_alternates(struct explanation *e)
+static err_t validate_alternates(struct explanation *e)
 {
 	struct sched_answer *a = e->answer;
 	struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
@@ -208,4 +211,14 @@ err_t explain_validate_alternates(struct explanation *e)
 	/* The reason given belongs to the first. */
 	to_the_front(a, good - 1);
 	return good == a->nalternates ? NULL : execute_both_ways(e, &a->alternates[0], proof);
+}
+
+err_t explain_validate_alternates(struct explanation *e)
+{
+	double since = explain_effort(e);
+	err_t bad = validate_alternates(e);
+
+	if (!bad && e->answer->nalternates)
+		explain_attempt_executed(e, since);
+	return bad;
 }

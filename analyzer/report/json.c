@@ -350,6 +350,7 @@ static void stats(struct json *j, const struct report *r)
 	json_uint(j, "common_prefix", r->dsp->common_prefix);
 	json_uint(j, "trace_events", a->stats.events);
 	json_uint(j, "window", a->stats.window);
+	json_uint(j, "questions", a->stats.questions);
 	json_uint(j, "constraints", a->stats.constraints);
 	json_uint(j, "variables", a->stats.variables);
 	json_uint(j, "core_plain", a->stats.core_plain);
@@ -382,6 +383,23 @@ static void stats(struct json *j, const struct report *r)
 	json_end(j);
 }
 
+static void attempts(struct json *j, const struct report *r)
+{
+	json_array(j, "attempts");
+	for (size_t i = 0; i < r->nattempts; i++) {
+		const struct report_attempt *t = &r->attempts[i];
+
+		json_object(j, NULL);
+		json_str(j, "scope", t->scope);
+		json_str(j, "method", t->method);
+		json_num(j, "effort", t->effort);
+		json_str(j, "outcome", t->outcome);
+		json_str(j, "grade", t->grade);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void report_json(FILE *f, const struct report *r)
 {
 	struct json j = { 0 };
@@ -396,6 +414,7 @@ void report_json(FILE *f, const struct report *r)
 	alternate(&j, r);
 	projection(&j, r);
 	stats(&j, r);
+	attempts(&j, r);
 	json_array(&j, "assumptions");
 	for (size_t i = 0; (text = rep_assumption(r, i)); i++)
 		json_str(&j, NULL, text);

@@ -66,6 +66,15 @@ struct report_gap {
 	const char *why;
 };
 
+/* One attempt at an answer, in the order they were made (--why). */
+struct report_attempt {
+	const char *scope;   /* what was looked at */
+	const char *method;  /* core, difference or the name of a rule */
+	double effort;       /* spent on it; a unit is about a second of a 3 GHz core */
+	const char *outcome; /* what came of it ... */
+	const char *grade;   /* ... and how good that is */
+};
+
 struct report {
 	const struct sym_trace *trace;
 	const struct sched_answer *answer;
@@ -80,6 +89,9 @@ struct report {
 	uint64_t run_insns, executed_insns;
 	const struct report_gap *gaps;
 	size_t ngaps;
+	const struct report_attempt *attempts;
+	size_t nattempts;
+	bool show_attempts; /* in the text, too */
 	const char *const *assumptions; /* besides the trace's own */
 	size_t nassumptions;
 	const char *trace_path; /* for "replay it with"; NULL: left out */

@@ -361,6 +361,24 @@ static void numbers(struct out *o)
 	fprintf(o->f, "  %-18s %s\n", "fingerprint", r->dsp->fingerprint);
 }
 
+/* How the answer was found: what was looked at, how, and what came of it. */
+static void attempts(struct out *o)
+{
+	if (!o->r->show_attempts)
+		return;
+	heading(o, "How it was found");
+	for (size_t i = 0; i < o->r->nattempts; i++) {
+		const struct report_attempt *t = &o->r->attempts[i];
+		char *lead = xasprintf("  %2zu. ", i + 1);
+		char *text = xasprintf("%s; %s; effort %.2f; %s: %s", t->scope, t->method, t->effort, t->grade,
+				       t->outcome);
+
+		paragraph(o, lead, text);
+		free(text);
+		free(lead);
+	}
+}
+
 static void again(struct out *o)
 {
 	const struct report *r = o->r;
@@ -412,6 +430,7 @@ void report_terminal(FILE *f, const struct report *r, const struct report_term *
 	missing(&o);
 	stacks(&o);
 	numbers(&o);
+	attempts(&o);
 	again(&o);
 	assumptions(&o);
 }

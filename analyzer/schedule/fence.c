@@ -73,6 +73,7 @@ static enum smt_result ask(struct fences *x, uint32_t but)
 	for (size_t i = 0; i < x->core.n; i++)
 		if (x->core.v[i] != but)
 			vec_push(&x->assume, x->pairs.v[x->core.v[i]].keep);
+	work_asked(x->w, x->win->n);
 	return smt_check(x->enc->smt, x->assume.v, x->assume.n, FENCE_ASK);
 }
 

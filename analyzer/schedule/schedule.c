@@ -115,6 +115,9 @@ err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 	}
 	w.a->timed_out = w.limit.expired;
 	w.a->stats.effort = w.limit.spent;
+	w.a->stats.questions = w.limit.questions;
+	w.a->stats.constraints = w.limit.clauses;
+	w.a->stats.variables = w.limit.bools;
 	if (w.a->timed_out && w.a->found)
 		work_why(&w, "stopped early: what is shown is the best so far");
 	*out = w.a;

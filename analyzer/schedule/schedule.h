@@ -104,7 +104,9 @@ struct sched_answer {
 	bool timed_out;         /* or interrupted: the rest is the best so far */
 	char *why;              /* what is missing and why, or NULL */
 	struct {
-		size_t events, window, constraints, variables;
+		size_t events, window;               /* the largest window that the solver was asked about */
+		size_t questions;                    /* to the solver, and of the largest of them ... */
+		size_t constraints, variables;       /* ... clauses and Booleans */
 		size_t core_plain, core_minimal, pairs_tried;
 		double t_fail, t_csr, t_root, t_alt; /* seconds */
 		double effort;                       /* a unit is about a second of a 3 GHz core */

@@ -54,9 +54,7 @@ static enum smt_result solve_window(struct work *w, size_t from, size_t to, bool
 		r = smt_check(enc->smt, &assume, assume ? 1 : 0, 0);
 	if (r == SMT_SAT)
 		take_solution(w, enc, from);
-	w->a->stats.window = win->n;
-	w->a->stats.constraints = enc->smt->clauses;
-	w->a->stats.variables = enc->smt->bools;
+	work_asked(w, win->n);
 	encode_free(enc);
 	window_free(win);
 	return r;

@@ -1,5 +1,7 @@
 #include "analyzer/schedule/smt_propagate.h"
 
+#include "common/log.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -231,6 +233,23 @@ static unsigned time_left(const struct smt *s, double effort)
 	return left < 4e6 ? (left > 0 ? (unsigned)(left * 1000) : 0) + 1 : UINT32_MAX;
 }
 
+/* Here, because every question passes here, whoever asks it. */
+static void count_question(const struct smt *s, Z3_lbool answer, double spent)
+{
+	struct smt_limit *l = s->limit;
+
+	log_line(LOG_SOLVE, 2, "%zu clauses, %zu Booleans: %s, effort %.3f", s->clauses, s->bools,
+		 answer == Z3_L_TRUE ? "yes" : answer == Z3_L_FALSE ? "no" : "unknown", spent);
+	if (!l)
+		return;
+	l->spent += spent;
+	l->questions++;
+	if (s->clauses >= l->clauses) {
+		l->clauses = s->clauses;
+		l->bools = s->bools;
+	}
+}
+
 static Z3_lbool ask(struct smt *s, const Z3_ast *assume, size_t n, double effort)
 {
 	unsigned before = resources_used(s);
@@ -241,9 +260,7 @@ static Z3_lbool ask(struct smt *s, const Z3_ast *assume, size_t n, double effort
 	set_params(s, time_left(s, effort),
 		   effort > 0 && effort < 300 ? (unsigned)(effort * RESOURCES) : 0);
 	r = Z3_solver_check_assumptions(s->z, s->s, n, assume);
-	if (s->limit)
-		s->limit->spent += (resources_used(s) - before) / RESOURCES +
-				   (acy_looked_at(s->g) - looked) / NODES;
+	count_question(s, r, (resources_used(s) - before) / RESOURCES + (acy_looked_at(s->g) - looked) / NODES);
 	return r;
 }
 

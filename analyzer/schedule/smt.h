@@ -38,6 +38,8 @@ struct smt_limit {
 	bool expired;    /* set once one of these happened */
 	double spent;    /* effort so far ... */
 	double most;     /* ... and when that is enough; 0: never */
+	/* What was asked: how often, and the largest question's clauses and Booleans. */
+	size_t questions, clauses, bools;
 };
 
 struct smt {

@@ -220,6 +220,7 @@ enum smt_result study_ask(struct study *s, const uint32_t *keep, size_t nkeep, u
 		return SMT_UNKNOWN;
 	if (s->enc->contradiction)
 		return SMT_UNSAT;
+	work_asked(s->w, s->win->n);
 	s->assume.n = 0;
 	vec_push(&s->assume, s->enc->avoids);
 	for (size_t i = 0; i < nkeep; i++)

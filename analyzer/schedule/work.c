@@ -27,6 +27,12 @@ bool work_stopped(struct work *w)
 	return smt_expired(&w->limit);
 }
 
+void work_asked(struct work *w, size_t events)
+{
+	if (events > w->a->stats.window)
+		w->a->stats.window = events;
+}
+
 /* Events per unit of effort; expressions aside. */
 #define EXECUTED 2e6
 

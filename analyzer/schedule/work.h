@@ -46,6 +46,8 @@ bool work_avoids(struct work *w, const uint32_t *order, size_t n, uint32_t diver
  */
 struct check *work_state(struct work *w, size_t from, enum check_end end);
 void work_rank(struct work *w);
+/* The solver was asked about so many events. */
+void work_asked(struct work *w, size_t events);
 /* So many events were executed: counts as effort. */
 void work_executed(struct work *w, size_t events);
 /* Add a sentence to the answer's why. */
