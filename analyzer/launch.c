@@ -120,6 +120,25 @@ char *launch_trace_dir(void)
 	return dir.s;
 }
 
+char *launch_absolute(const char *path)
+{
+	char here[PATH_MAX];
+
+	if (*path == '/' || !getcwd(here, sizeof here))
+		return xstrdup(path);
+	return xasprintf("%s/%s", strcmp(here, "/") ? here : "", path);
+}
+
+char *launch_relative(const char *path)
+{
+	char here[PATH_MAX];
+	size_t n = getcwd(here, sizeof here) ? strlen(here) : 0;
+
+	if (n && !strcmp(path, here))
+		return xstrdup(".");
+	return xstrdup(n && !strncmp(path, here, n) && path[n] == '/' ? path + n + 1 : path);
+}
+
 int launch_exec(const char *who, char **command)
 {
 	execvp(command[0], command);

@@ -31,6 +31,10 @@ err_t launch_set_environment(const char *shim, const char *options);
 /* Where traces go with the options in the environment, malloc'd; "." by default. */
 char *launch_trace_dir(void);
 
+/* A path as seen from everywhere, and as seen from the current directory if it lies below; malloc'd. */
+char *launch_absolute(const char *path);
+char *launch_relative(const char *path);
+
 /*
  * What this program needs besides: gcc's AddressSanitizer ends programs in which another library
  * was loaded before it, unless told not to look.

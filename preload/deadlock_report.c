@@ -1,8 +1,11 @@
 /* What is written and said about a deadlock or a hang. */
+#include "preload/asleep.h"
 #include "preload/deadlock.h"
 #include "preload/raw.h"
 
 #include <signal.h>
+
+#define MOST_TOLD 8 /* threads that the text names */
 
 static const char *const waits_for[TRC_OP_COUNT] = {
 	[TRC_OP_LOCK] = "mutex", [TRC_OP_RDLOCK] = "rwlock", [TRC_OP_WRLOCK] = "rwlock",
@@ -16,7 +19,7 @@ static void describe(struct raw_text *text, const struct shim_thread *t)
 
 	text_str(text, t->id);
 	if (!t->blocked_op) {
-		text_str(text, " runs");
+		asleep_describe(text, t);
 		return;
 	}
 	text_str(text, " waits for ");
@@ -85,7 +88,7 @@ static void report(enum trc_failure_kind kind, struct shim_thread *t, struct shi
 {
 	struct shim_fault f = { 0 };
 	uint64_t regs[TRC_NREGS] = { 0 }, saved;
-	char buf[600];
+	char buf[800];
 	struct raw_text text = { buf, 0, sizeof buf };
 	unsigned told = 0;
 
@@ -96,10 +99,15 @@ static void report(enum trc_failure_kind kind, struct shim_thread *t, struct shi
 		for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
 			struct shim_thread *o = shim_slot(i);
 
-			if (o->life != SHIM_LIVE || (start && !in_cycle(o, start)) || told++ > 3)
+			if (o->life != SHIM_LIVE || (start && !in_cycle(o, start)) || told++ >= MOST_TOLD)
 				continue;
 			text_str(&text, told == 1 ? ": " : "; ");
 			describe(&text, o);
+		}
+		if (told > MOST_TOLD) {
+			text_str(&text, "; and ");
+			text_num(&text, told - MOST_TOLD);
+			text_str(&text, " more");
 		}
 		regs[TRC_RIP] = t ? t->blocked_site : 0;
 		regs[TRC_RSP] = t ? t->last_sp : 0;

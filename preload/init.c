@@ -7,6 +7,7 @@
  * after this one and are recorded. On the way out the on_exit() handler that is
  * registered here runs after everything else.
  */
+#include "preload/asleep.h"
 #include "preload/control/control.h"
 #include "preload/failure.h"
 #include "preload/interpose/real.h"
@@ -163,6 +164,7 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	 * program's (clang's ThreadSanitizer) that has not begun yet. */
 	symbols.current_exception_type = __cxa_current_exception_type;
 	failure_start(&symbols);
+	asleep_start();
 	if (!shim_opt.follow) {
 		drop_environment(envp, "CSCHED_OPTIONS");
 		drop_preload(envp);

@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_LIMIT 60.0
-
 /* Schedules to enforce: of an alternate there may be several, the likeliest first. */
 struct files {
 	VEC(char *) v;
@@ -114,14 +112,19 @@ static bool show(void *arg, uint32_t done, uint32_t runs)
 	return false;
 }
 
+/* Runs that do not end before that is what is to be said about the order. */
+#define MOST_TIMEOUTS 3
+
 static err_t enforce(struct native_answer *a, const char *shim, const char *schedule, const struct trc *t,
 		     uint32_t runs)
 {
 	const struct native_request *q = a->q;
 	struct progress line = { .what = "native runs" };
+
+	a->limit = q->limit > 0 ? q->limit : native_limit(t);
 	struct native_options o = {
 		.argv = q->argv, .shim = shim, .schedule = schedule, .t = t, .rebuilt = a->rebuilt,
-		.runs = runs, .limit = q->limit > 0 ? q->limit : DEFAULT_LIMIT,
+		.runs = runs, .limit = a->limit, .most_timeouts = a->trial || a->seconds > 0 ? 1 : MOST_TIMEOUTS,
 		.seconds = a->seconds > 0 ? a->seconds : q->time, .until_failure = a->trial,
 		.most_diverged = a->most_diverged, .progress = show, .progress_arg = &line,
 	};
@@ -263,7 +266,7 @@ static err_t with_schedule(struct native_answer *a, const struct trc *t, const c
 /* Runs may take long where threads wait in vain: each way gets this much, and the request as a whole its time. */
 #define TRIAL_SECONDS 10.0
 
-/* 0: it does not do what it is for; 1: it does, but went another way; 2: neither. */
+/* 0: it does not do what it is for, or cannot be completed; 1: it does, but went another way; 2: neither. */
 static err_t try_way(const struct native_request *q, const struct trc *t, const char *file, int *good)
 {
 	struct native_answer a = { .q = q, .trial = q->alternate, .most_diverged = DIVERGED_TRIALS,
@@ -271,7 +274,7 @@ static err_t try_way(const struct native_request *q, const struct trc *t, const 
 	int status = 0;
 	err_t e = with_schedule(&a, t, file, q->alternate ? TRIALS : FAILING_TRIALS, &status);
 
-	*good = e || status ? 0 : a.r.diverged || a.r.timeouts ? 1 : 2;
+	*good = e || status || a.r.timeouts ? 0 : a.r.diverged ? 1 : 2;
 	native_answer_free(&a);
 	return e;
 }
@@ -331,7 +334,7 @@ static err_t run_ways(struct native_answer *a, const struct trc *t, const struct
 		*a = (struct native_answer){ .q = q, .ways = (uint32_t)f->v.n, .way = (uint32_t)way + 1,
 				      .trial = q->alternate && found && f->v.n > 1 && child_now() < until };
 		TRY(with_schedule(a, t, f->v.v[way], runs, status));
-		if (!a->trial || !a->r.failures || interrupt_pending())
+		if (!a->trial || (!a->r.failures && !a->r.timeouts) || interrupt_pending())
 			return NULL;
 		if (a->r.runs > longest) {
 			longest = a->r.runs;

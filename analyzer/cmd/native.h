@@ -13,7 +13,7 @@ struct native_request {
 	bool gdb;         /* one run, under gdb, stopped at the failure */
 	bool json;
 	double time;           /* no further run after so many seconds; 0: no such limit */
-	double limit;     /* seconds for one run; 0: 60 */
+	double limit;     /* seconds for one run; 0: from the recorded one */
 };
 
 /* The exit status of the command. */

@@ -105,6 +105,20 @@ static void print_way(const struct native_answer *a)
 		       a->way, a->ways);
 }
 
+/* Nobody waits for ever: what does not end is no answer to what it was asked for. */
+static void print_unfinished(const struct native_answer *a)
+{
+	const struct native_result *r = &a->r;
+
+	if (!r->timeouts)
+		return;
+	printf("  this order %s: %u of %u runs did not end within %.0f s and were ended (--limit=SECONDS gives them "
+	       "longer)\n", r->timeouts == r->runs ? "could not be completed" : "was not always completed",
+	       r->timeouts, r->runs, a->limit);
+	if (a->ways > 1 && a->q->alternate)
+		printf("  no better one of the %u ways was found\n", a->ways);
+}
+
 /* The same bug may strike again later, or before its time has come: that says nothing about the order. */
 static void print_behind(const struct native_answer *a)
 {
@@ -136,6 +150,7 @@ static void answer_text(const struct native_answer *a)
 		printf(", %u left no trace", r->unrecorded);
 	printf(" (%.1f s)\n", r->seconds);
 	print_way(a);
+	print_unfinished(a);
 	print_behind(a);
 	print_meetings(a);
 	print_edges(a);
@@ -185,6 +200,7 @@ static void answer_json(const struct native_answer *a)
 	json_uint(&j, "failures_behind", r->behind);
 	json_uint(&j, "diverged", r->diverged);
 	json_uint(&j, "timeouts", r->timeouts);
+	json_num(&j, "limit", a->limit);
 	json_uint(&j, "unrecorded", r->unrecorded);
 	json_num(&j, "seconds", r->seconds);
 	json_str(&j, "other_failure", r->other);
@@ -217,6 +233,6 @@ int native_answer_status(const struct native_answer *a)
 	const struct native_result *r = &a->r;
 
 	if (a->q->alternate || a->rebuilt)
-		return r->failures || r->unrecorded ? ERR_NOANSWER : 0;
+		return r->failures || r->unrecorded || r->timeouts ? ERR_NOANSWER : 0;
 	return r->same == r->runs ? 0 : ERR_NOANSWER;
 }

@@ -15,6 +15,7 @@ struct native_answer {
 	uint32_t way, ways; /* of enforcing an alternate, from 1 */
 	bool trial;        /* to choose a way: the first failure ends it ... */
 	uint32_t most_diverged; /* ... and so many runs that go another way */
+	double limit;      /* seconds for one of its runs */
 	double seconds;    /* for its runs; 0: as many as were asked for */
 	struct native_result r;
 };

@@ -6,19 +6,43 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/run_report.h"
 #include "analyzer/cmd/shim_flags.h"
+#include "analyzer/hunt/files.h"
 #include "analyzer/launch.h"
 #include "common/vec.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* What is said to us, not to the shim. */
+struct own_flags {
+	bool quiet;
+	char *no_dir; /* why no trace can be kept in the directory that was named; or NULL */
+	struct cmd_common common;
+};
 
 struct setting {
 	const struct shim_flag *flag;
 	struct strbuf *options;
-	bool *quiet;
+	struct own_flags *own;
 	struct cmd_call call;
 };
+
+/* The directory is the one that we see: the program and its children may go elsewhere before they start one. */
+static void set_dir(const struct setting *s, const char *value)
+{
+	char *absolute = launch_absolute(value);
+	err_t e = files_make_dirs(absolute);
+
+	if (!e && access(absolute, W_OK | X_OK))
+		e = err_errno("%s", absolute);
+	free(s->own->no_dir);
+	s->own->no_dir = e ? xstrdup(e->msg) : NULL;
+	err_free(e);
+	launch_option(s->options, s->flag->key, absolute);
+	free(absolute);
+}
 
 static err_t set_flag(void *arg, const char *option, const char *value)
 {
@@ -30,8 +54,11 @@ static err_t set_flag(void *arg, const char *option, const char *value)
 	if (!shim_flag_takes(s->flag, value))
 		return err_new(ERR_USAGE, "--%s: '%s' is not %s", option, value, s->flag->values);
 	if (!strcmp(s->flag->key, "quiet"))
-		*s->quiet = true;
-	launch_option(s->options, s->flag->key, value);
+		s->own->quiet = true;
+	if (!strcmp(s->flag->key, "dir"))
+		set_dir(s, value);
+	else
+		launch_option(s->options, s->flag->key, value);
 	return NULL;
 }
 
@@ -55,12 +82,6 @@ static char *flag_help(const struct shim_flag *f)
 	return xasprintf("%s\n(default: %s)", f->help, f->dflt);
 }
 
-/* What is said to us, not to the shim. */
-struct own_flags {
-	bool quiet;
-	struct cmd_common common;
-};
-
 static int become(const char *shim, struct strbuf *options, const struct own_flags *own,
 		  char **command)
 {
@@ -70,8 +91,10 @@ static int become(const char *shim, struct strbuf *options, const struct own_fla
 	int status = 0;
 
 	launch_suit(command[0]);
-	if (!e && obstacle && !own->quiet)
-		fprintf(stderr, "csched run: not recorded: %s\n", obstacle);
+	/* Who asked for silence still has to know that there will be no trace; of a directory the shim speaks itself. */
+	const char *unrecorded = obstacle ? obstacle : own->quiet ? own->no_dir : NULL;
+	if (!e && unrecorded)
+		fprintf(stderr, "csched run: not recorded: %s\n", unrecorded);
 	if (!e && own->common.json)
 		e = run_and_report(command, obstacle, &status);
 	else if (!e)
@@ -123,7 +146,7 @@ int cmd_run(int argc, char **argv)
 
 		names[i] = flag_name(f);
 		helps[i] = flag_help(f);
-		settings[i] = (struct setting){ f, &text, &own.quiet, { set_flag, &settings[i] } };
+		settings[i] = (struct setting){ f, &text, &own, { set_flag, &settings[i] } };
 		options[n++] = (struct cmd_option){ names[i], !strcmp(f->key, "quiet") ? 'q' : 0,
 						    f->type == BOOL ? NULL : f->values, CMD_CALL,
 						    &settings[i].call, helps[i] };
@@ -138,5 +161,6 @@ int cmd_run(int argc, char **argv)
 		free(helps[i]);
 	}
 	strbuf_free(&text);
+	free(own.no_dir);
 	return status;
 }

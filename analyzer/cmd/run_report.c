@@ -203,8 +203,9 @@ err_t run_and_report(char **command, const char *obstacle, int *status)
 	if (!pid)
 		child(command, &before);
 	int end = wait_for(pid, &signals);
-	char *dir = launch_trace_dir();
+	char *absolute = launch_trace_dir(), *dir = launch_relative(absolute);
 
+	free(absolute);
 	collect(&all, dir, since);
 	mark_ours(&all, (uint64_t)pid);
 	answer(command, obstacle, pid, end, &all);

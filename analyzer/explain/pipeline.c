@@ -4,6 +4,7 @@
 #include "common/log.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 /* Small windows are solved in a blink; most bugs lie close to their failure. */
@@ -66,9 +67,22 @@ static err_t open_all(struct explanation *e, const char *path, const struct expl
 	return mach_open(e->t, e->images, &m, &e->run);
 }
 
+static const char *signal_word(int number)
+{
+	const char *word = number > 0 && number < NSIG ? sigabbrev_np(number) : NULL;
+
+	return word ? word : "?";
+}
+
 /* Without a failure, or with one that came from outside, there are no orders to look for. */
 static err_t has_cause(const struct trc *t, const char *path)
 {
+	if (!t->failure && !t->end)
+		return err_new(ERR_NOANSWER, "the recorded run was killed (or is still running): its record is cut off "
+			       "and no failure comes before that; csched info %s", path);
+	if (!t->failure && t->end->rec.flags == 1)
+		return err_new(ERR_NOANSWER, "the recorded run was killed by signal %d (SIG%s), which is no failure of "
+			       "its own; csched info %s", t->end->status, signal_word(t->end->status), path);
 	if (!t->failure)
 		return err_new(ERR_NOANSWER, "the recorded run did not fail; csched info %s", path);
 	return explain_from_outside(t);

@@ -27,7 +27,11 @@
 #define REFUSED_SECONDS 10.0
 /* Runs like the one that ended with a status nobody knew to be a failure: its trace is gone. */
 #define ODD_REPEATS 20
-#define FIRST_LIMIT 60.0 /* seconds for the first run, whose length is unknown */
+#define FIRST_LIMIT 60.0 /* seconds for the first run, whose length is unknown ... */
+#define LEAST_FIRST 6.0  /* ... of a short hunt half of its time, but no less than this */
+/* When the time is over, who has run for so many times an undisturbed run, and so many seconds, would not have ended soon. */
+#define OVERDUE_TIMES 5.0
+#define OVERDUE_SECONDS 1.0
 
 struct job {
 	struct child child;
@@ -74,6 +78,8 @@ static double limit_of(const struct hunt *h)
 {
 	if (h->o->run_limit > 0)
 		return h->o->run_limit;
+	if (h->plan.run_seconds <= 0 && h->o->max_seconds > 0 && h->o->max_seconds / 2 < FIRST_LIMIT)
+		return h->o->max_seconds / 2 > LEAST_FIRST ? h->o->max_seconds / 2 : LEAST_FIRST;
 	if (h->plan.run_seconds <= 0)
 		return FIRST_LIMIT;
 	return 10 + 20 * h->plan.run_seconds;
@@ -447,7 +453,8 @@ static int wait_job(struct hunt *h)
 
 	for (uint32_t k = 0; k < h->njobs; k++)
 		list[k] = h->jobs[k].child;
-	int i = child_wait_any(list, h->njobs, 0.5);
+	double left = seconds_left(h);
+	int i = child_wait_any(list, h->njobs, left < 0.5 ? left : 0.5);
 	for (uint32_t k = 0; k < h->njobs && i < 0; k++)
 		files_thin_output(h->jobs[k].output);
 	if (i >= 0)
@@ -455,10 +462,23 @@ static int wait_job(struct hunt *h)
 	return i;
 }
 
+static bool is_overdue(const struct hunt *h, const struct job *j)
+{
+	double ran = child_now() - j->child.started;
+
+	return !h->res->runs || (ran > OVERDUE_SECONDS && ran > OVERDUE_TIMES * h->plan.run_seconds);
+}
+
 static void end_all(struct hunt *h)
 {
+	bool late = h->o->max_seconds > 0 && seconds_left(h) <= 0;
+
 	for (uint32_t k = 0; k < h->njobs; k++)
 		if (h->jobs[k].child.pid) {
+			if (late && is_overdue(h, &h->jobs[k])) {
+				h->res->runs++;
+				h->res->timeouts++;
+			}
 			h->jobs[k].child.timed_out = true;
 			child_finish(&h->jobs[k].child);
 			files_remove_tree(h->jobs[k].dir);
@@ -484,7 +504,8 @@ static err_t loop(struct hunt *h)
 	err_t e;
 
 	while (!(e = fill_jobs(h, &busy)) && busy) {
-		if (interrupt_pending() || is_settled(h))
+		/* A run that hangs does not keep the hunt beyond its time. */
+		if (interrupt_pending() || is_settled(h) || seconds_left(h) <= 0)
 			break;
 		int i = wait_job(h);
 		if (i >= 0 && (e = finish_job(h, &h->jobs[i])))

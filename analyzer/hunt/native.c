@@ -234,6 +234,21 @@ static void look_at_run(struct native *n, pid_t pid)
 	files_remove_tree(n->dir);
 }
 
+/*
+ * An enforced run is slower than the recorded one: each ordering may be waited for, some of them in vain for
+ * five seconds (preload/control/enforce.c). One that takes many times as long does not end by itself.
+ */
+#define LIMIT_TIMES 20.0
+#define LIMIT_MOST 600.0 /* what a damaged clock says is not waited for */
+
+double native_limit(const struct trc *t)
+{
+	double took = t->failure ? trc_seconds(t, t->failure->tsc) : -1;
+	double limit = NATIVE_LEAST_LIMIT + (took > 0 ? LIMIT_TIMES * took : 0);
+
+	return limit < LIMIT_MOST ? limit : LIMIT_MOST;
+}
+
 static err_t one_run(struct native *n)
 {
 	struct child c;
@@ -268,6 +283,8 @@ err_t native_run(const struct native_options *o, struct native_result *res)
 		if (o->until_failure && res->failures)
 			break;
 		if (o->most_diverged && res->diverged >= o->most_diverged)
+			break;
+		if (o->most_timeouts && res->timeouts >= o->most_timeouts)
 			break;
 		if (o->seconds > 0 && child_now() - begin > o->seconds)
 			break;

@@ -19,6 +19,7 @@ struct native_options {
 	uint32_t runs;
 	bool until_failure;    /* the first one ends it */
 	uint32_t most_diverged; /* so many that went another way end it, too; 0: none do */
+	uint32_t most_timeouts; /* so many that did not end in time end it, too; 0: none do */
 	double limit;          /* seconds for one run */
 	double seconds;        /* no further run after so long; 0: as many as there are */
 	/* Called after each run; true stops. May be NULL. */
@@ -51,6 +52,10 @@ struct native_result {
 
 /* What makes the recorded failure one: fail_exit=, hang=. */
 void native_failure_options(const struct trc *t, struct strbuf *options);
+
+/* Seconds for one run, from how long the recorded one took; no less than NATIVE_LEAST_LIMIT. */
+#define NATIVE_LEAST_LIMIT 20.0
+double native_limit(const struct trc *t);
 
 err_t native_run(const struct native_options *o, struct native_result *res);
 void native_result_free(struct native_result *res);
