@@ -140,6 +140,9 @@ enum ctl_how {
  *   # in ID source|target FUNCTION
  *   # text ID source|target SOURCE TEXT
  *
+ * What in a THREAD, MODULE, WHICH, FILE, FUNCTION or TEXT is not printable ASCII, a '%', and in words a blank, is written
+ * %XX (common/escape.h).
+ *
  * ORDINAL counts, from 0, the memory accesses and calls of FUNCTION at FILE:LINE.
  */
 #define CTL_SCHEDULE_MAGIC "csched-schedule 1"

@@ -61,7 +61,7 @@ err_t pack_extract(struct pack *p, size_t i, int *fd);
 
 struct pack_writer;
 
-/* Writes to path.tmp first; the name appears when pack_finish() succeeds. */
+/* The name appears when pack_finish() succeeds (newfile.h); only its owner may read the file. */
 err_t pack_create(const char *path, int level, struct pack_writer **out);
 /* These bytes as `name`: printable ASCII, shorter than 256. */
 err_t pack_add(struct pack_writer *w, const char *name, const void *data, uint64_t size);

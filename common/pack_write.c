@@ -1,5 +1,6 @@
 #include "common/pack.h"
 
+#include "common/newfile.h"
 #include "common/strbuf.h"
 #include "common/trace_format.h"
 #include "common/vec.h"
@@ -14,8 +15,7 @@
 #include <zstd.h>
 
 struct pack_writer {
-	char *path, *tmp;
-	FILE *f;
+	struct newfile file;
 	ZSTD_CCtx *z;
 	int level;
 	uint64_t at; /* bytes written */
@@ -25,26 +25,21 @@ struct pack_writer {
 
 static void writer_free(struct pack_writer *w)
 {
-	if (w->f)
-		fclose(w->f);
 	ZSTD_freeCCtx(w->z);
 	strbuf_free(&w->index);
-	free(w->path);
-	free(w->tmp);
 	free(w);
 }
 
 void pack_abandon(struct pack_writer *w)
 {
-	if (w->f)
-		unlink(w->tmp);
+	newfile_abandon(&w->file);
 	writer_free(w);
 }
 
 static err_t put(struct pack_writer *w, const void *data, size_t n)
 {
-	if (n && fwrite(data, 1, n, w->f) != n)
-		return err_errno("%s", w->tmp);
+	if (n && fwrite(data, 1, n, w->file.f) != n)
+		return err_errno("%s", w->file.path);
 	w->at += n;
 	return NULL;
 }
@@ -53,18 +48,14 @@ err_t pack_create(const char *path, int level, struct pack_writer **out)
 {
 	static const struct pack_header empty;
 	struct pack_writer *w = xcalloc(1, sizeof *w);
-	/* Memory contents go into this file: for its owner's eyes only. */
-	int fd;
 
 	*out = NULL;
-	w->path = xstrdup(path);
-	w->tmp = xasprintf("%s.tmp", path);
 	w->level = level;
 	w->z = ZSTD_createCCtx();
-	fd = open(w->tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	w->f = fd >= 0 ? fdopen(fd, "w+b") : NULL;
-	err_t e = !w->f ? err_errno("%s", w->tmp) :
-		  !w->z ? err_new(ERR_INTERNAL, "out of memory") : put(w, &empty, sizeof empty);
+	/* Memory contents go into this file: for its owner's eyes only. */
+	err_t e = newfile_open(&w->file, path, NEWFILE_DERIVED, 0600);
+	if (!e)
+		e = !w->z ? err_new(ERR_INTERNAL, "out of memory") : put(w, &empty, sizeof empty);
 	if (e) {
 		pack_abandon(w);
 		return e;
@@ -97,11 +88,11 @@ static err_t sum_of(struct pack_writer *w, uint64_t offset, uint64_t *sum)
 {
 	uint64_t from = offset & ~4095ull, size = w->at - from;
 
-	if (fflush(w->f))
-		return err_errno("%s", w->tmp);
-	uint8_t *m = mmap(NULL, size, PROT_READ, MAP_SHARED, fileno(w->f), (off_t)from);
+	if (fflush(w->file.f))
+		return err_errno("%s", w->file.path);
+	uint8_t *m = mmap(NULL, size, PROT_READ, MAP_SHARED, fileno(w->file.f), (off_t)from);
 	if (m == MAP_FAILED)
-		return err_errno("%s", w->tmp);
+		return err_errno("%s", w->file.path);
 	*sum = trc_checksum(m + (offset - from), w->at - offset);
 	munmap(m, size);
 	return NULL;
@@ -132,14 +123,12 @@ static err_t finish(struct pack_writer *w)
 
 	h.header_sum = trc_checksum(&h, offsetof(struct pack_header, header_sum));
 	TRY(put(w, w->index.s, w->index.n));
-	if (fseek(w->f, 0, SEEK_SET))
-		return err_errno("%s", w->tmp);
+	if (fseek(w->file.f, 0, SEEK_SET))
+		return err_errno("%s", w->file.path);
 	TRY(put(w, &h, sizeof h));
-	if (fflush(w->f))
-		return err_errno("%s", w->tmp);
-	if (rename(w->tmp, w->path))
-		return err_errno("%s", w->path);
-	return NULL;
+	if (fflush(w->file.f))
+		return err_errno("%s", w->file.path);
+	return newfile_keep(&w->file);
 }
 
 err_t pack_finish(struct pack_writer *w)

@@ -1,5 +1,6 @@
 #include "common/trace_source.h"
 
+#include "common/newfile.h"
 #include "common/pack.h"
 #include "common/vec.h"
 
@@ -122,12 +123,13 @@ static err_t open_file(struct trc_source *s, size_t i)
 		return NULL;
 	if (s->pack)
 		TRY(pack_extract(s->pack, i, &f->fd));
-	else /* not blocking: a fifo in the directory must not hang us */
-		f->fd = openat(s->dir, f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	else /* a link in a directory made by somebody else could lead to any file of ours */
+		f->fd = newfile_open_regular(s->dir, f->name, false);
+	if (f->fd < 0 && (errno == EINVAL || errno == EISDIR || errno == ELOOP))
+		return err_new(ERR_INPUT, "%s/%s: not a regular file%s", s->path, f->name,
+			       errno == ELOOP ? ", but a symbolic link: copy there what it leads to if you trust it" : "");
 	if (f->fd < 0 || fstat(f->fd, &st))
 		return err_errno("%s/%s", s->path, f->name);
-	if (!S_ISREG(st.st_mode))
-		return err_new(ERR_INPUT, "%s/%s: not a regular file", s->path, f->name);
 	f->size = (size_t)st.st_size;
 	return NULL;
 }
@@ -146,7 +148,7 @@ err_t trc_source_map(struct trc_source *s, size_t i, const uint8_t **data, size_
 	}
 	/* The mapping keeps the file; a trace of a thousand threads must not
 	 * run into the limit on descriptors. */
-	if (f->fd >= 0 && !s->pack) {
+	if (f->fd >= 0 && !s->pack && !f->path) {
 		close(f->fd);
 		f->fd = -1;
 	}
@@ -160,12 +162,8 @@ err_t trc_source_path(struct trc_source *s, size_t i, const char **path)
 	struct source_file *f = &s->files.v[i];
 
 	if (!f->path) {
-		if (s->pack) {
-			TRY(open_file(s, i));
-			f->path = xasprintf("/proc/self/fd/%d", f->fd);
-		} else {
-			f->path = xasprintf("%s/%s", s->path, f->name);
-		}
+		TRY(open_file(s, i));
+		f->path = xasprintf("/proc/self/fd/%d", f->fd);
 	}
 	*path = f->path;
 	return NULL;

@@ -7,6 +7,7 @@
 #include "analyzer/cmd/solving.h"
 
 #include "analyzer/report/report_options.h"
+#include "common/newfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,12 @@ static err_t report(const char *path, struct explanation *e, struct options *o)
 	return bad;
 }
 
+static err_t write_fingerprint(FILE *f, void *fingerprint)
+{
+	fprintf(f, "%s\n", (char *)fingerprint);
+	return NULL;
+}
+
 /* Kept beside the streams: `csched info` shows it, `csched replay --native` enforces it. */
 static void keep_beside(const char *path, struct explanation *e)
 {
@@ -96,11 +103,8 @@ static void keep_beside(const char *path, struct explanation *e)
 	if (!e->extracted->base)
 		explain_keep_schedules(e, path);
 	char *name = xasprintf("%s/fingerprint", path);
-	FILE *f = fopen(name, "we");
-	if (f) {
-		fprintf(f, "%s\n", e->dsp->fingerprint);
-		fclose(f);
-	}
+	/* A trace that cannot be written to is explained all the same. */
+	err_free(newfile_write(name, NEWFILE_DERIVED, 0666, write_fingerprint, e->dsp->fingerprint));
 	free(name);
 }
 

@@ -100,7 +100,7 @@ static void print_identity(const struct show *s)
 static void print_findings(const struct show *s)
 {
 	const char *path = trc_file_path(s->t, "fingerprint");
-	FILE *f = path ? fopen(path, "re") : NULL;
+	FILE *f = path ? fopen(path, "re") : NULL; /* a descriptor of ours */
 	char line[256];
 
 	if (f && fgets(line, sizeof line, f)) {

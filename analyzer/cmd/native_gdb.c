@@ -72,7 +72,7 @@ static err_t write_script(const char *path, const char *dir, const char *shim, c
 {
 	struct strbuf options = { 0 }, script = { 0 };
 	char *preload = launch_preload(shim);
-	FILE *f = fopen(path, "we");
+	FILE *f = fopen(path, "wxe"); /* in a directory made for it */
 
 	native_failure_options(t, &options);
 	launch_options_given(&options);

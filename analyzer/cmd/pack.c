@@ -2,6 +2,7 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
+#include "common/newfile.h"
 #include "common/pack.h"
 
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static err_t add_streams(struct packing *p)
 
 static err_t add_file(struct packing *p, const char *path, const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = newfile_open_regular(AT_FDCWD, path, true);
 	struct stat st;
 	void *m = MAP_FAILED;
 

@@ -1,6 +1,7 @@
 /* Reading redacted packs: everything in them is text to be shown. */
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/term.h"
+#include "common/newfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,12 @@ bool redacted_is(const char *path)
 	return is;
 }
 
-static err_t copy(FILE *to, int fd)
+static err_t copy(FILE *to, void *fd)
 {
 	char buf[1 << 14];
 	ssize_t n;
 
-	while ((n = read(fd, buf, sizeof buf)) > 0)
+	while ((n = read(*(int *)fd, buf, sizeof buf)) > 0)
 		fwrite(buf, 1, (size_t)n, to);
 	return n < 0 || fflush(to) || ferror(to) ? err_errno("cannot write") : NULL;
 }
@@ -53,12 +54,8 @@ static err_t extract(const char *path, const char *name, const char *out)
 	err_t e = find(p, name, &i) ? pack_extract(p, i, &fd) :
 				      err_new(ERR_INPUT, "%s: has no %s", path, name);
 	if (!e) {
-		FILE *f = out && strcmp(out, "-") ? fopen(out, "we") : stdout;
-
 		lseek(fd, 0, SEEK_SET);
-		e = f ? copy(f, fd) : err_errno("%s", out);
-		if (f && f != stdout && fclose(f) && !e)
-			e = err_errno("%s", out);
+		e = out && strcmp(out, "-") ? newfile_write(out, NEWFILE_GIVEN, 0666, copy, &fd) : copy(stdout, &fd);
 		close(fd);
 	}
 	pack_close(p);

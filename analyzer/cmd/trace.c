@@ -4,6 +4,7 @@
 #include "analyzer/cmd/redacted.h"
 
 #include "common/json.h"
+#include "common/newfile.h"
 
 #include <stdio.h>
 
@@ -41,21 +42,18 @@ static void print_json(const struct explanation *e)
 	json_print(&j, stdout);
 }
 
+static err_t write_sym(FILE *f, void *trace)
+{
+	return sym_write(f, trace);
+}
+
 static err_t print_sym(const struct explanation *e, const char *path)
 {
-	FILE *f = path ? fopen(path, "we") : stdout;
-
-	if (!f)
-		return err_errno("%s", path);
-	err_t bad = sym_write(f, e->extracted->trace);
-
-	if (!path) { /* main() looks whether it was written */
-		err_free(bad);
-		return NULL;
-	}
-	if (fclose(f) && !bad)
-		bad = err_errno("%s", path);
-	return bad;
+	if (path)
+		return newfile_write(path, NEWFILE_GIVEN, 0666, write_sym, e->extracted->trace);
+	/* main() looks whether it was written */
+	err_free(sym_write(stdout, e->extracted->trace));
+	return NULL;
 }
 
 static err_t trace(const char *path, struct options *o)

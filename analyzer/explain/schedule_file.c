@@ -6,8 +6,10 @@
 #include "analyzer/explain/explain.h"
 #include "analyzer/explain/schedule_ends.h"
 #include "common/control_format.h"
+#include "common/newfile.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_HOLDS 64
 #define MAX_EDGES 700 /* of the order in the window */
@@ -561,16 +563,27 @@ char *explain_schedule_name(const char *trace, bool alternate, unsigned way)
 	return xasprintf("%s/%s.schedule", trace, name);
 }
 
+struct kept {
+	struct explanation *e;
+	bool alternate;
+	unsigned way;
+};
+
+static err_t write_kept(FILE *f, void *kept)
+{
+	struct kept *k = kept;
+
+	return k->alternate ? explain_write_alternate(k->e, k->way, f) : explain_write_failing(k->e, k->way, f);
+}
+
+/* Where there is no such way, what stands under its name is of an earlier explanation. */
 static void keep_schedule(struct explanation *e, const char *trace, bool alternate, unsigned way)
 {
 	char *name = explain_schedule_name(trace, alternate, way);
-	FILE *f = fopen(name, "we");
-	err_t bad = !f ? NULL : alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
+	err_t bad = newfile_write(name, NEWFILE_DERIVED, 0666, write_kept, &(struct kept){ e, alternate, way });
 
-	if (f)
-		fclose(f);
-	if (bad)
-		remove(name);
+	if (bad && bad->code == ERR_NOANSWER)
+		unlink(name);
 	err_free(bad);
 	free(name);
 }

@@ -110,7 +110,7 @@ void child_end_orphans(void)
 
 static void redirect(const char *path, int flags, int to)
 {
-	int fd = open(path, flags | O_CLOEXEC, 0600);
+	int fd = open(path, flags | O_CLOEXEC | (flags & O_CREAT ? O_NOFOLLOW : 0), 0600);
 
 	if (fd >= 0)
 		dup2(fd, to);

@@ -134,7 +134,7 @@ static err_t copy_input(int to, const char *path)
 
 err_t files_keep_input(const char *path, bool *was_terminal)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool terminal = isatty(0);
 
 	if (fd < 0)

@@ -13,7 +13,7 @@
 
 err_t plan_sites_open(const char *path, uint64_t build, struct ctl_sites **out)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return err_errno("%s", path);

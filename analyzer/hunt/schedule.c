@@ -1,6 +1,7 @@
 #include "analyzer/hunt/schedule.h"
 
 #include "common/control_format.h"
+#include "common/escape.h"
 #include "common/strbuf.h"
 
 #include <inttypes.h>
@@ -47,8 +48,8 @@ static bool read_end(char **p, struct schedule_end *e)
 	e->woken = !strcmp(when, "woken");
 	if (!e->after && !e->again && !e->inside && !e->middle && !e->woken && strcmp(when, "before"))
 		return false;
-	e->thread = xstrdup(thread);
-	e->module = xstrdup(module);
+	e->thread = escape_undo(xstrdup(thread));
+	e->module = escape_undo(xstrdup(module));
 	return true;
 }
 
@@ -111,7 +112,7 @@ static void read_remark(struct schedule *s, char *p)
 		char *module = word(&p), *id = word(&p);
 
 		if (module && id)
-			vec_push(&s->builds, (struct schedule_build){ xstrdup(module), xstrdup(id) });
+			vec_push(&s->builds, (struct schedule_build){ escape_undo(xstrdup(module)), escape_undo(xstrdup(id)) });
 		return;
 	}
 	struct schedule_end *e = kind ? remarked(s, &p) : NULL;
@@ -121,11 +122,11 @@ static void read_remark(struct schedule *s, char *p)
 	if (!strcmp(kind, "at") && number(&p, 10, &ordinal) && number(&p, 10, &line)) {
 		e->place.ordinal = (unsigned)ordinal;
 		e->place.line = (unsigned)line;
-		replace(&e->place.file, p);
+		replace(&e->place.file, escape_undo(p));
 	} else if (!strcmp(kind, "in")) {
-		replace(&e->place.function, p);
+		replace(&e->place.function, escape_undo(p));
 	} else if (!strcmp(kind, "text")) {
-		replace(&e->place.text, p);
+		replace(&e->place.text, escape_undo(p));
 	}
 }
 
@@ -143,7 +144,7 @@ static bool read_line(struct schedule *s, char *line)
 		return true;
 	}
 	if (!strncmp(line, "process ", 8)) {
-		replace(&s->process, line + 8);
+		replace(&s->process, escape_undo(line + 8));
 		return true;
 	}
 	bool meet = !strncmp(line, "meet ", 5), then = !strncmp(line, "then ", 5);
@@ -182,8 +183,18 @@ err_t schedule_read(const char *path, struct schedule *out)
 
 static void write_end(FILE *f, const struct schedule_end *e)
 {
-	fprintf(f, " %s %s %" PRIx64 " %" PRIu64 " %s", e->thread, e->module, e->offset, e->n,
+	fputc(' ', f);
+	escape_word(f, e->thread);
+	fputc(' ', f);
+	escape_word(f, e->module);
+	fprintf(f, " %" PRIx64 " %" PRIu64 " %s", e->offset, e->n,
 		e->again ? "again" : e->woken ? "woken" : e->inside ? "inside" : e->middle ? "middle" : e->after ? "after" : "before");
+}
+
+static void write_rest(FILE *f, const char *s)
+{
+	escape_line(f, s);
+	fputc('\n', f);
 }
 
 static void write_place(FILE *f, uint32_t id, const char *side, const struct schedule_end *e)
@@ -192,10 +203,14 @@ static void write_place(FILE *f, uint32_t id, const char *side, const struct sch
 
 	if (!p->function || !p->file)
 		return;
-	fprintf(f, "# at %u %s %u %u %s\n", id, side, p->ordinal, p->line, p->file);
-	fprintf(f, "# in %u %s %s\n", id, side, p->function);
-	if (p->text)
-		fprintf(f, "# text %u %s %s\n", id, side, p->text);
+	fprintf(f, "# at %u %s %u %u ", id, side, p->ordinal, p->line);
+	write_rest(f, p->file);
+	fprintf(f, "# in %u %s ", id, side);
+	write_rest(f, p->function);
+	if (!p->text)
+		return;
+	fprintf(f, "# text %u %s ", id, side);
+	write_rest(f, p->text);
 }
 
 bool schedule_edge_lost(const struct schedule_edge *e)
@@ -208,10 +223,18 @@ void schedule_write(const struct schedule *s, FILE *f)
 	fprintf(f, "%s\n", CTL_SCHEDULE_MAGIC);
 	if (s->retreats)
 		fputs("# retreats\n", f);
-	for (size_t i = 0; i < s->builds.n; i++)
-		fprintf(f, "# build %s %s\n", s->builds.v[i].module, s->builds.v[i].build_id);
-	if (s->process)
-		fprintf(f, "process %s\n", s->process);
+	for (size_t i = 0; i < s->builds.n; i++) {
+		fputs("# build ", f);
+		escape_word(f, s->builds.v[i].module);
+		fputc(' ', f);
+		escape_word(f, s->builds.v[i].build_id);
+		fputc('\n', f);
+	}
+	if (s->process) {
+		fputs("process ", f);
+		escape_word(f, s->process);
+		fputc('\n', f);
+	}
 	for (size_t i = 0; i < s->edges.n; i++) {
 		const struct schedule_edge *e = &s->edges.v[i];
 

@@ -1,5 +1,6 @@
 #include "analyzer/report/report_options.h"
 
+#include "common/newfile.h"
 #include "common/vec.h"
 
 #include <errno.h>
@@ -112,18 +113,15 @@ typedef void writer(FILE *f, const struct report *r);
 
 static err_t write_file(const char *path, writer *write, const struct report *r)
 {
-	FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
-	bool bad;
+	struct newfile n;
 
-	if (!f)
-		return err_errno("%s", path);
-	write(f, r);
-	if (f == stdout)
+	if (!strcmp(path, "-")) {
+		write(stdout, r);
 		return NULL; /* main() looks whether it was written */
-	bad = fflush(f) || ferror(f);
-	if (fclose(f))
-		bad = true;
-	return bad ? err_errno("cannot write %s", path) : NULL;
+	}
+	TRY(newfile_open(&n, path, NEWFILE_GIVEN, 0666));
+	write(n.f, r);
+	return newfile_keep(&n);
 }
 
 static void write_text(const struct report_options *o, const struct report *r)

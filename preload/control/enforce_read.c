@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#define NAME_MAX_ 256
+#define NAME_MAX_ 1024 /* 255 bytes, each of them may be escaped */
 
 static bool word(const char **p, char *out, size_t size)
 {
@@ -45,6 +45,25 @@ bool enf_same(const char *a, const char *b)
 
 static const char when_names[][8] = { "before", "after", "again", "inside", "middle", "woken" };
 
+static unsigned hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 16;
+}
+
+/* %XX is what could not stand in a word (common/escape.h). */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		bool escaped = *s == '%' && hex_digit(s[1]) < 16 && hex_digit(s[2]) < 16;
+
+		*to++ = escaped ? (char)(hex_digit(s[1]) << 4 | hex_digit(s[2])) : *s;
+		s += escaped ? 3 : 1;
+	}
+	*to = 0;
+}
+
 static bool parse_end(const char **p, struct enf_end *e)
 {
 	char module[NAME_MAX_], when[8];
@@ -52,6 +71,7 @@ static bool parse_end(const char **p, struct enf_end *e)
 	if (!word(p, e->thread, sizeof e->thread) || !word(p, module, sizeof module) ||
 	    !number(p, 16, &e->offset) || !number(p, 10, &e->n) || !word(p, when, sizeof when))
 		return false;
+	unescape(module);
 	e->module = ctl_module_hash(module);
 	for (unsigned i = 0; i < sizeof when_names / sizeof *when_names; i++)
 		if (enf_same(when, when_names[i])) {

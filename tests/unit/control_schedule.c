@@ -105,6 +105,50 @@ static void refuses(void)
 	}
 }
 
+/* Names come from a trace: whatever they hold, a line stays a line, a word a word, and they come back as they were. */
+static void strange_names(void)
+{
+	static const char *const names[] = {
+		"a b", "x\nprocess 1\nedge 0 T0 a 1 1 after T1 a 1 1 before", "100%", "%41%0a", "\xff\xfe", "caf\xc3\xa9",
+		"\x1b[2J", "#", "", " lead", "trail ", "\t", "\r\n", "%",
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char *name = (char *)names[i];
+		struct schedule s = { 0 }, got;
+		struct schedule_end end = { .thread = name, .module = name, .offset = 16, .n = 1 };
+
+		end.place = (struct place){ .function = name, .file = name, .text = name, .line = 3 };
+		vec_push(&s.edges, (struct schedule_edge){ .source = end, .target = end });
+		vec_push(&s.turns, end);
+		vec_push(&s.builds, (struct schedule_build){ name, name });
+		s.process = name;
+		char *text = written(&s);
+		size_t lines = 0;
+		for (char *p = text; *p; p++)
+			lines += *p == '\n';
+		CHECK(lines == 14 && !strchr(text, '\x1b') && !strchr(text, '\t'), "name %zu: lines stay lines", i);
+		err_t e = read_text(text, &got);
+		bool good = !e && got.edges.n == 1 && got.turns.n == 1 && got.builds.n == 1 && got.process &&
+			    !strcmp(got.process, name) && !strcmp(got.builds.v[0].module, name) &&
+			    !strcmp(got.builds.v[0].build_id, name);
+		const struct schedule_end *ends[] = { good ? &got.edges.v[0].source : NULL,
+						      good ? &got.edges.v[0].target : NULL, good ? &got.turns.v[0] : NULL };
+		for (size_t k = 0; k < 3 && good; k++)
+			good = !strcmp(ends[k]->thread, name) && !strcmp(ends[k]->module, name) && ends[k]->place.file &&
+			       !strcmp(ends[k]->place.file, name) && !strcmp(ends[k]->place.function, name) &&
+			       !strcmp(ends[k]->place.text, name);
+		CHECK(good, "name %zu: comes back as it was", i);
+		if (!e)
+			schedule_free(&got);
+		err_free(e);
+		free(text);
+		vec_free(&s.edges);
+		vec_free(&s.turns);
+		vec_free(&s.builds);
+	}
+}
+
 /* Remarks are help: strange ones are skipped. */
 static void skips(void)
 {
@@ -124,6 +168,7 @@ int main(void)
 	reads();
 	refuses();
 	skips();
+	strange_names();
 	unlink(path);
 	CHECK_END();
 }
