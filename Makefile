@@ -116,6 +116,15 @@ $(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
 		-ldw -lelf -lzstd -lZydis -lm -ldl
 
+# The analyzer without its first wall against guest code (native_allow.c, exec_space.c), for the test of
+# what stands behind it. Never installed.
+NO_WALL_OBJ := $(BUILD)/no-wall/native_allow.o $(BUILD)/no-wall/exec_space.o
+$(BUILD)/no-wall/%.o: analyzer/machine/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -DMACHINE_TEST_NO_WALL -MMD -MP -c -o $@ $<
+$(BUILD)/no-wall/csched: $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a
+	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+
 # Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
 unit-tests: all
 	+@$(SUBMAKE) unit-bins

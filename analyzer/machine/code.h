@@ -89,6 +89,7 @@ struct native_insn {
 	bool reads, writes; /* the memory operand */
 	bool reads_flags, writes_flags;
 	bool x87;
+	bool waits; /* raises the x87 exception that is pending */
 	uint16_t gpr_read, gpr_written; /* bits by x86 number */
 	uint32_t vec_read, vec_written; /* what the shadow must forget */
 	uint16_t mnemonic;
@@ -106,6 +107,9 @@ struct native_insn {
 	bool zeroes; /* x ^ x and the like: the result does not depend on x */
 };
 
+/* The same instruction, shorter and of the same end, when some of its prefixes mean nothing. */
+bool native_canonical(const struct insn *in, uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH],
+		      struct insn *out);
 /* NULL: this host or this function cannot execute it. */
 struct native_insn *native_make(struct mach *m, const struct insn *in);
 void native_find_move(const struct insn *in, struct native_insn *n); /* native_moves.c */

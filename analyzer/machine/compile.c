@@ -61,6 +61,38 @@ static bool lift_some(const uint8_t *bytes, const struct insn *insns, unsigned n
 	return lift(bytes, insns[0].pc, k, l);
 }
 
+/* libVEX refuses instructions for prefixes that mean nothing: that one without them. */
+static unsigned convert_canonical(struct builder *w, const struct insn *in, struct lifted *l)
+{
+	uint8_t bytes[MAX_INSN_BYTES + 64] = { 0 };
+	struct insn canonical;
+	unsigned got = 0;
+
+	if ((in->class != INSN_PLAIN && in->class != INSN_LOCKED) ||
+	    !native_canonical(in, bytes, &canonical))
+		return 0;
+	w->canonical = &canonical;
+	if (lift_some(bytes, &canonical, 1, l))
+		got = compile_run(w, l);
+	w->canonical = NULL;
+	return got < 1 ? got : 1;
+}
+
+/* Up to n instructions, from libVEX; returns how many it were. */
+static unsigned convert_some(struct builder *w, const uint8_t *bytes, const struct insn *insns,
+			     unsigned n, struct lifted *l)
+{
+	unsigned first = w->insn, got = 0;
+
+	if (lift_some(bytes, insns, n, l))
+		got = compile_run(w, l);
+	if (!got) {
+		w->insn = first;
+		got = convert_canonical(w, insns, l);
+	}
+	return got < n ? got : n;
+}
+
 /* Adds instructions [first, first + n) of the same class, from libVEX. */
 static bool add_plain(struct builder *w, const uint8_t *bytes, const struct insn *insns,
 		      unsigned first, unsigned n)
@@ -70,13 +102,11 @@ static bool add_plain(struct builder *w, const uint8_t *bytes, const struct insn
 	while (done < n) {
 		const struct insn *in = &insns[first + done];
 		struct lifted l;
-		unsigned got = 0;
+		unsigned got;
 
 		w->insn = first + done;
-		if (lift_some(bytes + (in->pc - insns[0].pc), in, n - done, &l)) {
-			got = compile_run(w, &l);
-			if (got > n - done)
-				got = n - done;
+		got = convert_some(w, bytes + (in->pc - insns[0].pc), in, n - done, &l);
+		if (got) {
 			bool last = first + done + got == w->b->ninsns && done + got == n;
 
 			if (last && l.sb->next->tag == Iex_RdTmp) {

@@ -13,6 +13,7 @@ struct builder {
 	VEC(struct mach_op) ops;
 	unsigned insn;      /* index of the current instruction */
 	const struct insn *insns; /* of the block */
+	const struct insn *canonical; /* the one of the run, in other bytes; NULL: as it is */
 	uint32_t temp_base; /* frame offset of temporary 0 of this run */
 	/* Of the run being converted, by temporary: */
 	const IRTypeEnv *types;

@@ -470,7 +470,7 @@ unsigned compile_run(struct builder *w, const struct lifted *l)
 			started = true;
 			w->insn = first + done;
 			mark = w->ops.n;
-			if (!is_same(&w->insns[w->insn], sb->stmts[i]))
+			if (!is_same(w->canonical ? w->canonical : &w->insns[w->insn], sb->stmts[i]))
 				return done;
 			continue;
 		}

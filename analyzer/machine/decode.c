@@ -79,6 +79,17 @@ static enum insn_class class_by_mnemonic(ZydisMnemonic mnemonic)
 	case ZYDIS_MNEMONIC_INT3:
 	case ZYDIS_MNEMONIC_INT1:
 	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_CLI: /* the kernel's alone, or the kernel lets nobody: */
+	case ZYDIS_MNEMONIC_STI:
+	case ZYDIS_MNEMONIC_IN:
+	case ZYDIS_MNEMONIC_OUT:
+	case ZYDIS_MNEMONIC_INSB:
+	case ZYDIS_MNEMONIC_INSW:
+	case ZYDIS_MNEMONIC_INSD:
+	case ZYDIS_MNEMONIC_OUTSB:
+	case ZYDIS_MNEMONIC_OUTSW:
+	case ZYDIS_MNEMONIC_OUTSD:
+	case ZYDIS_MNEMONIC_RDPMC:
 		return INSN_TRAP;
 	case ZYDIS_MNEMONIC_LFENCE:
 	case ZYDIS_MNEMONIC_SFENCE:

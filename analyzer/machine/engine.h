@@ -210,6 +210,7 @@ struct mach {
 	struct mach_fault fault;
 	char why[160];       /* STOP_UNDECODED: what and where */
 	uint64_t native_insns;
+	uint64_t native_pc;  /* the instruction that the host executes now; 0: none */
 	bool in_lock;        /* inside a locked instruction ... */
 	bool lock_loaded;    /* ... that has read its operand already */
 	/* Some register has been used in 512 bits: native code handles all of each. Until

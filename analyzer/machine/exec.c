@@ -3,6 +3,8 @@
  * exec_loop.h, compiled twice: plain, and watched (hooks and shadow).
  */
 #include "analyzer/machine/code.h"
+#include "analyzer/machine/exec_guard.h"
+#include "analyzer/machine/exec_space.h"
 #include "analyzer/machine/memory_inline.h"
 #include "analyzer/machine/shadow_ops.h"
 #include "analyzer/machine/straight.h"
@@ -25,9 +27,8 @@ err_t mach_engine_new(struct mach **out)
 	struct mach *m = xcalloc(1, sizeof *m);
 
 	*out = NULL;
-	m->f = mmap(NULL, MACH_FRAME_SIZE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (m->f == MAP_FAILED) {
+	m->f = exec_random_map(MACH_FRAME_SIZE);
+	if (!m->f) {
 		free(m);
 		return err_new(ERR_INTERNAL, "no address space for the machine's frame");
 	}
@@ -196,6 +197,16 @@ static enum mach_stop describe_stop(struct mach *m, enum mach_stop stop, uint64_
 	return stop;
 }
 
+/* As the kernel names them. */
+static int float_exception(unsigned pending)
+{
+	return pending & 1    ? FPE_FLTINV :
+	       pending & 4    ? FPE_FLTDIV :
+	       pending & 8    ? FPE_FLTOVF :
+	       pending & 0x12 ? FPE_FLTUND :
+				FPE_FLTRES;
+}
+
 static enum mach_stop division_fault(struct mach *m, uint64_t pc)
 {
 	m->fault = (struct mach_fault){ SIGFPE, FPE_INTDIV, pc };
@@ -263,12 +274,31 @@ static bool native_store(struct mach *m, const struct native_insn *n, uint64_t p
 			 mach_store(m, pc, at, m->frame->operand, n->size);
 }
 
+/*
+ * An x87 exception that the program does not mask is raised by the next instruction that waits for
+ * it: not by the host's processor, which never gets to execute that one.
+ */
+static bool pending_exception(struct mach *m, uint64_t pc)
+{
+	uint16_t control, status, pending;
+
+	memcpy(&control, m->frame->fx, 2);
+	memcpy(&status, m->frame->fx + 2, 2);
+	pending = status & ~control & 0x3f;
+	if (!pending)
+		return false;
+	m->fault = (struct mach_fault){ SIGFPE, float_exception(pending), pc };
+	return true;
+}
+
 static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uint64_t pc)
 {
 	struct mach_frame *f = m->frame;
 	uint64_t at = 0;
 
 	m->native_insns++;
+	if (n->waits && pending_exception(m, pc))
+		return STOP_FAULT;
 	if (n->size) {
 		at = operand_compute(m, &n->address);
 		if (n->align && at % n->align) {
@@ -293,7 +323,9 @@ static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uin
 
 		memcpy(f->fx + 24, &mxcsr, 4);
 	}
+	m->native_pc = pc;
 	n->stub(f);
+	m->native_pc = 0;
 	if (n->x87)
 		memset(f->fx + 8, 0, 16); /* instruction and data pointers: the stub's */
 	if (n->writes_flags) {
@@ -408,6 +440,41 @@ typedef uint8_t uint1_t;
 #define LOOP_NAME run_watched
 #include "analyzer/machine/exec_loop.h"
 
+/* Generated code did what none of it may: only where the block begins is known, or the instruction. */
+static enum mach_stop refused_by_host(struct mach *m, int signal)
+{
+	char text[96] = "an instruction";
+	uint8_t bytes[16];
+	struct insn in;
+
+	m->mxcsr_kept = false;
+	if (m->native_pc) {
+		m->frame->g.guest_RIP = m->native_pc;
+		size_t n = mem_fetch(m->mem, m->native_pc, bytes, 15);
+
+		if (n && insn_decode(bytes, n, m->native_pc, &in))
+			insn_text(&in, text, sizeof text);
+	}
+	snprintf(m->why, sizeof m->why, "this computer's processor refuses to execute %s (signal %d)",
+		 text, signal);
+	return STOP_UNDECODED;
+}
+
+static enum mach_stop run_guarded(struct mach *m)
+{
+	struct exec_guard guard;
+	enum mach_stop stop;
+
+	m->native_pc = 0;
+	exec_guard_enter(&guard);
+	if (setjmp(guard.env))
+		stop = refused_by_host(m, guard.signal);
+	else
+		stop = m->access || m->shadow ? run_watched(m) : run_plain(m);
+	exec_guard_leave(&guard);
+	return stop;
+}
+
 enum mach_stop mach_engine_run(struct mach *m)
 {
 	enum mach_stop stop;
@@ -418,7 +485,7 @@ enum mach_stop mach_engine_run(struct mach *m)
 	m->stop_asked = false;
 	__builtin_ia32_ldmxcsr((mxcsr & 0xffff) | HOST_MXCSR);
 	m->mxcsr_kept = false;
-	stop = m->access || m->shadow ? run_watched(m) : run_plain(m);
+	stop = run_guarded(m);
 	mach_mxcsr_back(m);
 	mxcsr = (__builtin_ia32_stmxcsr() & ~HOST_MXCSR) | m->mxcsr_masks;
 	__builtin_ia32_ldmxcsr(HOST_MXCSR);

@@ -12,7 +12,6 @@
 #include "analyzer/machine/native.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- operands ---- */
 
@@ -32,7 +31,7 @@ bool operand_address(const struct insn *in, const ZydisDecodedOperand *op,
 	out->displacement = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
 	out->scale = op->mem.scale;
 	out->small = in->i.address_width == 32;
-	if (op->mem.base == ZYDIS_REGISTER_RIP)
+	if (op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_EIP)
 		out->displacement += (int64_t)(in->pc + in->i.length);
 	else if (op->mem.base != ZYDIS_REGISTER_NONE && !(out->base = reg_offset(op->mem.base)))
 		return false;
@@ -161,6 +160,22 @@ static uint8_t alignment(const struct insn *in, unsigned size)
 	}
 }
 
+/* x87 instructions that do not ask whether an exception is pending. */
+static bool never_waits(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_FNINIT:
+	case ZYDIS_MNEMONIC_FNCLEX:
+	case ZYDIS_MNEMONIC_FNSTCW:
+	case ZYDIS_MNEMONIC_FNSTSW:
+	case ZYDIS_MNEMONIC_FNSTENV:
+	case ZYDIS_MNEMONIC_FNSAVE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* ---- entry points ---- */
 
 static void flags_use(const struct insn *in, struct native_insn *n)
@@ -184,7 +199,7 @@ struct native_insn *native_make(struct mach *m, const struct insn *in)
 	if (insn_is_wide(in))
 		mach_go_wide(m);
 	touch(in, &t);
-	if (!t.ok || !host_can(&in->i) || !m->native->base)
+	if (!t.ok || !native_allows(in) || !host_can(&in->i) || !m->native->space.write)
 		return NULL;
 	if (t.memory >= 0) {
 		const ZydisDecodedOperand *op = &in->op[t.memory];
@@ -199,6 +214,7 @@ struct native_insn *native_make(struct mach *m, const struct insn *in)
 	}
 	flags_use(in, n);
 	n->x87 = t.x87;
+	n->waits = t.x87 && !never_waits(in->i.mnemonic);
 	n->gpr_read = t.gpr_read;
 	n->gpr_written = t.gpr_written;
 	n->vec_read = t.vec_read;
@@ -218,23 +234,20 @@ void native_init(struct mach *m)
 {
 	struct native_code *c = xcalloc(1, sizeof *c);
 
-	c->base = mmap(NULL, STUB_SPACE, PROT_READ | PROT_WRITE | PROT_EXEC,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (c->base == MAP_FAILED)
-		c->base = NULL;
-	c->next = c->base;
+	exec_space_new(&c->space, STUB_SPACE);
+	c->next = c->space.write;
 	m->native = c;
 }
 
 void native_flush(struct mach *m)
 {
 	if (m->native)
-		m->native->next = m->native->base;
+		m->native->next = m->native->space.write;
 }
 
 void native_free(struct mach *m)
 {
-	if (m->native && m->native->base)
-		munmap(m->native->base, STUB_SPACE);
+	if (m->native)
+		exec_space_free(&m->native->space);
 	free(m->native);
 }

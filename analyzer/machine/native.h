@@ -3,12 +3,15 @@
 #define CSCHED_MACHINE_NATIVE_H
 
 #include "analyzer/machine/code.h"
+#include "analyzer/machine/exec_space.h"
 
 #define STUB_SPACE (32u << 20)
-#define STUB_MAX 512u
+#define STUB_MAX 1024u /* bytes, more than a stub can need */
+#define NATIVE_OPERAND_MAX 4096u /* bytes of the memory operand: the frame's buffer */
 
 struct native_code {
-	uint8_t *base, *next;
+	struct exec_space space;
+	uint8_t *next; /* where to write */
 };
 
 /* What an instruction touches, gathered from all its operands; bits by x86 number. */
@@ -23,6 +26,16 @@ struct touched {
 /* native_emit.c: a stub at the end of the native code; false: it cannot be made. */
 bool native_emit(struct mach *m, const struct insn *in, const struct touched *t,
 		 struct native_insn *n);
+
+/* native_allow.c: an instruction the host may be given, with another memory operand. */
+bool native_allows(const struct insn *in);
+/* What a stub puts in place of the memory operand's address and of rsp; NONE: nothing. */
+struct native_made {
+	ZydisRegister pointer, spare;
+};
+/* These bytes are that instruction, and nothing else. */
+bool native_made_right(const struct insn *in, const uint8_t *bytes, size_t n,
+		       const struct native_made *as);
 
 /* native_host.c */
 bool host_can(const ZydisDecodedInstruction *i);

@@ -129,13 +129,14 @@ static bool emit_instruction(struct emitter *e, const struct insn *in, const str
 {
 	ZydisEncoderRequest req;
 	ZyanUSize length = ZYDIS_MAX_INSTRUCTION_LENGTH;
+	const struct native_made as = {
+		.pointer = t->memory >= 0 ? low_regs[e->pointer] : ZYDIS_REGISTER_NONE,
+		.spare = t->gpr >> RSP & 1 ? low_regs[e->spare] : ZYDIS_REGISTER_NONE,
+	};
 
 	if (ZYAN_FAILED(ZydisEncoderDecodedInstructionToEncoderRequest(
 		    &in->i, in->op, in->i.operand_count_visible, &req)))
 		return false;
-	req.prefixes &= ~(ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS |
-			  ZYDIS_ATTRIB_HAS_SEGMENT_CS | ZYDIS_ATTRIB_HAS_SEGMENT_SS |
-			  ZYDIS_ATTRIB_HAS_SEGMENT_DS | ZYDIS_ATTRIB_HAS_SEGMENT_ES);
 	req.address_size_hint = ZYDIS_ADDRESS_SIZE_HINT_NONE;
 	for (int k = 0; k < req.operand_count; k++) {
 		ZydisEncoderOperand *op = &req.operands[k];
@@ -152,7 +153,9 @@ static bool emit_instruction(struct emitter *e, const struct insn *in, const str
 				(ZyanU8)e->spare);
 		}
 	}
-	if (ZYAN_FAILED(ZydisEncoderEncodeInstruction(&req, e->p, &length)))
+	req.prefixes = 0;
+	if (ZYAN_FAILED(ZydisEncoderEncodeInstruction(&req, e->p, &length)) ||
+	    !native_made_right(in, e->p, length, &as))
 		return false;
 	e->p += length;
 	return true;
@@ -197,6 +200,7 @@ static void store_registers(struct emitter *e, const struct native_insn *n,
 		byte(e, 0x9c);
 		byte(e, 0x8f);
 		frame_operand(e, 0, (uint32_t)offsetof(struct mach_frame, flags));
+		byte(e, 0xfc); /* cld: the host expects it, whatever the instruction did */
 	}
 	for (unsigned r = 0; r < 16; r++)
 		if (t->gpr_written >> r & 1)
@@ -226,7 +230,7 @@ bool native_emit(struct mach *m, const struct insn *in, const struct touched *t,
 	struct emitter e = { .p = c->next, .wide = m->wide };
 	size_t pushed = 0;
 
-	if (c->next + STUB_MAX > c->base + STUB_SPACE) {
+	if (c->next + STUB_MAX > c->space.write + STUB_SPACE) {
 		m->flush_wanted = true; /* room again from the next block on */
 		return false;
 	}
@@ -235,7 +239,7 @@ bool native_emit(struct mach *m, const struct insn *in, const struct touched *t,
 	e.spare = t->gpr >> RSP & 1 ? pick(&used) : 0;
 	if (e.base > 7 || e.pointer > 7 || e.spare > 7)
 		return false;
-	n->stub = (void (*)(struct mach_frame *))(uintptr_t)e.p;
+	n->stub = (void (*)(struct mach_frame *))(uintptr_t)exec_space_run(&c->space, e.p);
 	for (; pushed < sizeof preserved; pushed++)
 		if (used >> preserved[pushed] & 1)
 			push_pop(&e, true, preserved[pushed]);

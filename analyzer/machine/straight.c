@@ -2,17 +2,18 @@
 #include "analyzer/machine/straight.h"
 
 #include "analyzer/machine/code.h"
+#include "analyzer/machine/exec_space.h"
 #include "analyzer/machine/straight_ops.h"
 
 #include <cpuid.h>
-#include <sys/mman.h>
 
 #define SPACE (128u << 20)
 #define RUN_MAX 65536u /* bytes of code, more than a block can need */
 #define WORTH_IT 3     /* operations */
 
 struct straight {
-	uint8_t *base, *next;
+	struct exec_space space;
+	uint8_t *next; /* where to write */
 	const uint8_t *blocks; /* behind what all of it calls */
 	struct straight_thunks thunks;
 };
@@ -75,7 +76,7 @@ static void *emit_run(struct mach *m, struct mach_block *b, const struct mach_op
 		.code = { s->next, s->next + RUN_MAX }, .m = m, .b = b, .thunks = &s->thunks,
 	};
 
-	if (s->next + RUN_MAX > s->base + SPACE) {
+	if (s->next + RUN_MAX > s->space.write + SPACE) {
 		m->flush_wanted = true; /* room again from the next block on */
 		return NULL;
 	}
@@ -84,7 +85,7 @@ static void *emit_run(struct mach *m, struct mach_block *b, const struct mach_op
 		if (!straight_op(&run, &ops[i], (uint32_t)i))
 			return NULL;
 	straight_end(&run, (uint32_t)(first + n));
-	void *at = s->next;
+	void *at = exec_space_run(&s->space, s->next);
 
 	s->next = run.code.p;
 	return at;
@@ -146,13 +147,11 @@ void straight_init(struct mach *m)
 	if (!host_is_modern())
 		return;
 	s = xcalloc(1, sizeof *s);
-	s->base = mmap(NULL, SPACE, PROT_READ | PROT_WRITE | PROT_EXEC,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (s->base == MAP_FAILED) {
+	if (!exec_space_new(&s->space, SPACE)) {
 		free(s);
 		return;
 	}
-	struct code c = { s->base, s->base + SPACE };
+	struct code c = { s->space.write, s->space.write + SPACE };
 
 	for (unsigned i = 0; i < 4; i++) {
 		s->thunks.load[i] = emit_thunk(&c, 1u << i, false);
@@ -171,6 +170,6 @@ void straight_flush(struct mach *m)
 void straight_free(struct mach *m)
 {
 	if (m->straight)
-		munmap(m->straight->base, SPACE);
+		exec_space_free(&m->straight->space);
 	free(m->straight);
 }
