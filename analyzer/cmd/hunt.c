@@ -1,5 +1,6 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/found.h"
 #include "analyzer/cmd/shim_flags.h"
 #include "analyzer/explain/explain.h"
 #include "analyzer/hunt/hunt.h"
@@ -30,6 +31,7 @@ struct options {
 	double time, limit;
 	const char *strategy, *out, *sites, *fail_exit, *shim_options;
 	bool no_explain, keep_going;
+	struct found_options found;
 	struct cmd_common common;
 };
 
@@ -271,6 +273,30 @@ static int explain(const char *trace)
 	return cmd_explain(2, argv);
 }
 
+/* One case for each kind of failure, or the one that says that there was none. */
+static err_t write_junit(const struct options *o, const struct hunt_result *r, char **argv)
+{
+	struct found_case *cases = xcalloc(r->nkinds + 1, sizeof *cases);
+	struct strbuf command = { 0 }, details = { 0 };
+
+	for (char **a = argv; *a; a++) {
+		strbuf_str(&command, a == argv ? "" : " ");
+		strbuf_word(&command, *a, strlen(*a));
+	}
+	strbuf_fmt(&details, "csched replay --native %s -- %s\n%s", r->trace ? r->trace : "TRACE", command.s,
+		   r->output ? r->output : "");
+	for (uint32_t i = 0; i < r->nkinds; i++)
+		cases[i] = (struct found_case){ "csched hunt", command.s, FOUND_FAILURE, i ? 0 : r->seconds,
+						r->kinds[i].text, NULL, details.s };
+	if (!r->nkinds)
+		cases[0] = (struct found_case){ "csched hunt", command.s, FOUND_NOTHING, r->seconds, NULL, NULL, NULL };
+	err_t e = found_write(&o->found, "csched hunt", cases, r->nkinds ? r->nkinds : 1);
+	free(cases);
+	strbuf_free(&command);
+	strbuf_free(&details);
+	return e;
+}
+
 static int hunt(struct options *o, char **argv)
 {
 	struct hunt_options h = {
@@ -283,6 +309,8 @@ static int hunt(struct options *o, char **argv)
 	char *shim = NULL;
 	err_t e = check_options(o);
 
+	if (!e)
+		e = found_check(&o->found);
 	/* Without any budget: long enough for most, short enough to come back to. */
 	if (!h.max_runs && h.max_seconds <= 0)
 		h.max_seconds = 300;
@@ -307,16 +335,19 @@ static int hunt(struct options *o, char **argv)
 		print_json(&r);
 	else
 		print_text(o, &r, argv);
-	int status = r.trace ? 0 : ERR_NOANSWER;
+	int status = found_status(&o->found, r.trace), written = cmd_fail("hunt", write_junit(o, &r, argv));
 	/* ^C ends the hunting; anything else ends us. */
 	if (ended) {
 		fflush(stdout);
 		raise(interrupt_pending());
 	}
-	if (r.trace && !o->no_explain && !o->common.json)
-		status = explain(r.trace);
+	if (r.trace && !o->no_explain && !o->common.json) {
+		int explained = explain(r.trace);
+
+		status = o->found.fail_if_found ? status : explained;
+	}
 	hunt_result_free(&r);
-	return status;
+	return written ? written : status;
 }
 
 int cmd_hunt(int argc, char **argv)
@@ -345,6 +376,7 @@ int cmd_hunt(int argc, char **argv)
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
 		  "count failures until the budget ends" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failure" },
+		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
