@@ -14,11 +14,17 @@
 #include <errno.h>
 
 #define MAX_SLOTS 16384
-#define TID_HASH 4096
+#define TID_HASH 32768 /* what processes are usually limited to: no two with the same place */
+#define SLAB_MAX 32u
 
 static struct shim_thread *slots[MAX_SLOTS] RAW_LARGE;
 static unsigned nslots;
+/* Whoever had it last; a look-up that does not find it there goes through the slots. */
 static struct shim_thread *by_tid[TID_HASH] RAW_LARGE;
+static struct shim_thread *by_index[MAX_SLOTS] RAW_LARGE;
+static struct shim_thread *by_pthread[MAX_SLOTS] RAW_LARGE;
+/* How many slots there are of these lives: most often none, and then nobody looks for one. */
+static unsigned nfree, nexiting;
 
 __thread struct shim_thread *shim_own;
 struct shim_thread *(*shim_self_hook)(void);
@@ -33,21 +39,58 @@ struct shim_thread *shim_slot(unsigned i)
 	return slots[i];
 }
 
-static struct shim_thread *find_free(void)
+/* Under the lock, but for LIVE to EXITING, which only the thread itself does. */
+static void set_life(struct shim_thread *t, enum shim_life life)
 {
-	for (unsigned i = 0; i < nslots; i++)
-		if (slots[i]->life == SHIM_FREE)
-			return slots[i];
+	if (t->life == SHIM_FREE)
+		nfree--;
+	if (t->life == SHIM_EXITING)
+		__atomic_sub_fetch(&nexiting, 1, __ATOMIC_RELAXED);
+	if (life == SHIM_FREE)
+		nfree++;
+	if (life == SHIM_EXITING)
+		__atomic_add_fetch(&nexiting, 1, __ATOMIC_RELAXED);
+	t->life = life;
+}
+
+/* A page or two per slot, several mapped at a time; streams are mapped when the thread comes to life. */
+static struct shim_thread *new_slot(void)
+{
+	const size_t len = (sizeof(struct shim_thread) + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
+	static uint8_t *room;
+	static unsigned left;
+
 	if (nslots == MAX_SLOTS)
 		return NULL;
-	/* One page or so per slot; streams are mapped when the thread comes to life. */
-	struct shim_thread *t = raw_alloc((sizeof *t + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
-
-	if (!t)
+	if (!left) {
+		left = nslots < 1 ? 1 : nslots > SLAB_MAX ? SLAB_MAX : nslots;
+		room = raw_alloc(left * len);
+		if (!room)
+			room = raw_alloc((left = 1) * len);
+	}
+	if (!room) {
+		left = 0;
 		return NULL;
+	}
+	struct shim_thread *t = (struct shim_thread *)room;
+
+	room += len;
+	left--;
 	slots[nslots] = t;
+	nfree++;
 	__atomic_store_n(&nslots, nslots + 1, __ATOMIC_RELEASE);
 	return t;
+}
+
+/* Beginning where the last one was found: threads that come and go use the slots in turn. */
+static struct shim_thread *find_free(void)
+{
+	static unsigned from;
+
+	for (unsigned i = 0; nfree && i < nslots; i++, from++)
+		if (slots[from % nslots]->life == SHIM_FREE)
+			return slots[from++ % nslots];
+	return new_slot();
 }
 
 /* "T0.2" + ".1"; an id that would not fit ends in '~' and the index is all that is unique. */
@@ -79,9 +122,10 @@ static struct shim_thread *take_slot(struct shim_thread *parent)
 		return NULL;
 	void *alt_stack = t->alt_stack;
 
-	memset(t, 0, sizeof *t);
+	memset(t, 0, sizeof *t); /* still free: life is 0 */
 	t->alt_stack = alt_stack;
 	t->index = shim.nthreads++;
+	by_index[t->index % MAX_SLOTS] = t;
 	t->parent = parent ? parent->index : t->index;
 	t->ordinal = parent ? ++parent->nchildren : 0;
 	make_id(t, parent);
@@ -115,7 +159,7 @@ static void has_tid(struct shim_thread *t, uint32_t tid)
 /* Under the lock. tid 0: not known yet, see shim_thread_tid(). */
 static void come_alive(struct shim_thread *t, uint32_t tid)
 {
-	t->life = SHIM_LIVE;
+	set_life(t, SHIM_LIVE);
 	t->naming = false;
 	memset(t->named, 0, sizeof t->named);
 	__atomic_add_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
@@ -132,7 +176,7 @@ static bool is_dead(uint32_t tid)
 /* Under the lock: threads that said good-bye and have left the kernel by now. */
 static void reap(void)
 {
-	for (unsigned i = 0; i < nslots; i++)
+	for (unsigned i = 0; i < nslots && __atomic_load_n(&nexiting, __ATOMIC_RELAXED); i++)
 		if (slots[i]->life == SHIM_EXITING && is_dead(slots[i]->tid))
 			shim_thread_exit(slots[i]);
 }
@@ -146,7 +190,7 @@ struct shim_thread *shim_thread_reserve(struct shim_thread *parent, uint64_t key
 	struct shim_thread *t = take_slot(parent);
 
 	if (t) {
-		t->life = SHIM_RESERVED;
+		set_life(t, SHIM_RESERVED);
 		t->key = key;
 		t->hidden_mask = parent->hidden_mask;
 		parent->pending = t;
@@ -171,7 +215,7 @@ void shim_thread_unreserve(struct shim_thread *t)
 			parent->nchildren--;
 		if (shim.nthreads == t->index + 1)
 			shim.nthreads--;
-		t->life = SHIM_FREE;
+		set_life(t, SHIM_FREE);
 	}
 	rec_unlock(&saved);
 }
@@ -271,7 +315,7 @@ void shim_thread_leaving(struct shim_thread *t)
 {
 	if (t->life != SHIM_LIVE)
 		return;
-	t->life = SHIM_EXITING;
+	set_life(t, SHIM_EXITING);
 	__atomic_sub_fetch(&shim.nlive, 1, __ATOMIC_SEQ_CST);
 	deadlock_leave(t);
 }
@@ -287,7 +331,7 @@ void shim_thread_exit(struct shim_thread *t)
 		if (by_tid[t->tid % TID_HASH] == t)
 			by_tid[t->tid % TID_HASH] = NULL;
 		signals_thread_end(t);
-		t->life = t->detached ? SHIM_FREE : SHIM_GONE;
+		set_life(t, t->detached ? SHIM_FREE : SHIM_GONE);
 	}
 	rec_unlock(&saved);
 }
@@ -299,12 +343,16 @@ void shim_thread_settled(struct shim_thread *t)
 	rec_lock(&saved);
 	t->detached = true;
 	if (t->life == SHIM_GONE)
-		t->life = SHIM_FREE;
+		set_life(t, SHIM_FREE);
 	rec_unlock(&saved);
 }
 
 struct shim_thread *shim_thread_at(uint32_t index)
 {
+	struct shim_thread *t = by_index[index % MAX_SLOTS];
+
+	if (t && t->index == index && t->life != SHIM_FREE)
+		return t;
 	for (unsigned i = 0, n = shim_nslots(); i < n; i++)
 		if (slots[i]->index == index && slots[i]->life != SHIM_FREE)
 			return slots[i];
@@ -332,6 +380,11 @@ uint64_t shim_all_events(void)
 	return sum;
 }
 
+static struct shim_thread **pthread_place(uint64_t pthread)
+{
+	return &by_pthread[(pthread >> 12 ^ pthread >> 6) % MAX_SLOTS];
+}
+
 void shim_thread_set_pthread(struct shim_thread *t, uint64_t pthread)
 {
 	static uint64_t clock;
@@ -340,13 +393,17 @@ void shim_thread_set_pthread(struct shim_thread *t, uint64_t pthread)
 		return; /* from its creator or from itself */
 	t->pthread_since = __atomic_add_fetch(&clock, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->pthread, pthread, __ATOMIC_RELEASE);
+	*pthread_place(pthread) = t;
 }
 
 /* Whoever has it now: libc reuses the values of threads that are gone. */
 struct shim_thread *shim_thread_by_pthread(uint64_t pthread)
 {
-	struct shim_thread *found = NULL;
+	struct shim_thread *found = *pthread_place(pthread);
 
+	if (found && found->pthread == pthread && found->life != SHIM_FREE)
+		return found; /* nobody has got it since */
+	found = NULL;
 	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
 		struct shim_thread *t = slots[i];
 
@@ -415,7 +472,7 @@ void shim_threads_forget(void)
 			rec_forget(&t->rec);
 			rec_forget(&t->path);
 		}
-		t->life = t == me ? SHIM_RESERVED : SHIM_FREE;
+		set_life(t, t == me ? SHIM_RESERVED : SHIM_FREE);
 	}
 	memset(by_tid, 0, sizeof by_tid);
 }
@@ -429,6 +486,7 @@ bool shim_threads_main(void)
 	shim.nthreads = shim.nlive = shim.nblocked = 0;
 	if (me) {
 		me->index = me->parent = shim.nthreads++;
+		by_index[me->index] = me;
 		me->ordinal = me->nchildren = me->blocked_op = 0;
 		me->nevents = 0;
 		me->joining = 0;

@@ -3,6 +3,7 @@
 
 #include "preload/raw.h"
 
+#include <linux/futex.h>
 #include <signal.h>
 
 void rec_signals_block(uint64_t *saved)
@@ -18,29 +19,48 @@ void rec_signals_restore(const uint64_t *saved)
 }
 
 /* Recursive: failing to write while holding it leads to a note, which wants it again. */
-static uint32_t lock_word; /* tid of the owner */
+static uint32_t lock_word; /* tid of the owner, and LOCK_WAITED */
 static uint32_t lock_depth;
+#define LOCK_WAITED 0x80000000u /* somebody sleeps until it is free */
+
+/* A thousand threads that yield to each other instead took seconds. */
+static void wait_for_lock(uint32_t me)
+{
+	for (;;) {
+		uint32_t seen = 0;
+
+		/* Others may sleep still: whoever has slept wakes the next one. */
+		if (__atomic_compare_exchange_n(&lock_word, &seen, me | LOCK_WAITED, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+		if ((seen & LOCK_WAITED) ||
+		    __atomic_compare_exchange_n(&lock_word, &seen, seen | LOCK_WAITED, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			raw(SYS_futex, &lock_word, FUTEX_WAIT_PRIVATE, seen | LOCK_WAITED, 0);
+	}
+}
 
 void rec_lock(uint64_t *saved)
 {
 	uint32_t me = (uint32_t)raw(SYS_gettid);
 
 	rec_signals_block(saved);
-	if (__atomic_load_n(&lock_word, __ATOMIC_RELAXED) == me) {
+	if ((__atomic_load_n(&lock_word, __ATOMIC_RELAXED) & ~LOCK_WAITED) == me) {
 		lock_depth++;
 		return;
 	}
-	for (uint32_t seen = 0; !__atomic_compare_exchange_n(&lock_word, &seen, me, false,
-							     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-	     seen = 0)
-		raw(SYS_sched_yield);
+	uint32_t seen = 0;
+
+	if (!__atomic_compare_exchange_n(&lock_word, &seen, me, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		wait_for_lock(me);
 	lock_depth = 1;
 }
 
 void rec_unlock(const uint64_t *saved)
 {
-	if (--lock_depth == 0)
-		__atomic_store_n(&lock_word, 0, __ATOMIC_RELEASE);
+	if (--lock_depth == 0 && __atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) & LOCK_WAITED)
+		raw(SYS_futex, &lock_word, FUTEX_WAKE_PRIVATE, 1);
 	rec_signals_restore(saved);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Executable ranges of the application: from /proc/self/maps as the snapshot at the start reads it,
  * then kept up to date from the program's own mmap, munmap and mprotect calls.
- * The file is read again only when a pc lies in no known range.
+ * The file is read again only when a pc lies in no known range, or data becomes code.
  */
 #include "preload/maps.h"
 #include "preload/translate/translate.h"
@@ -113,6 +113,15 @@ bool tr_code_refresh(void)
 	return maps_read(buf, code_line, &first);
 }
 
+/* Any of the range; no file is read for it: what is mapped is followed call by call. */
+const struct tr_code *tr_code_in(uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < nranges; i++)
+		if (ranges[i].start < end && start < ranges[i].end)
+			return &ranges[i];
+	return NULL;
+}
+
 static const struct tr_code *search(uint64_t pc)
 {
 	if (pc - here.start < here.end - here.start)
@@ -136,8 +145,15 @@ const struct tr_code *tr_code_at(uint64_t pc)
 	return r;
 }
 
+static void range_add(struct tr_code r)
+{
+	if (nranges < CODE_MAX && r.start < r.end)
+		ranges[nranges++] = r;
+}
+
 void tr_code_update(uint64_t start, uint64_t end, int prot, bool made)
 {
+	struct tr_code above = { 0 }; /* of one at most: ranges do not overlap */
 	unsigned n = nranges, keep = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -147,17 +163,18 @@ void tr_code_update(uint64_t start, uint64_t end, int prot, bool made)
 			ranges[keep++] = r;
 			continue;
 		}
+		if (r.end > end)
+			above = (struct tr_code){ end, r.end, r.writable, r.made };
 		if (r.start < start) {
 			ranges[keep] = r;
 			ranges[keep++].end = start;
 		}
-		/* The part above is lost here and found again by tr_code_at(). */
 	}
 	nranges = keep;
 	here = (struct tr_code){ 0 };
-	if ((prot & PROT_EXEC) && nranges < CODE_MAX && start < end)
-		ranges[nranges++] =
-			(struct tr_code){ start, end, !!(prot & PROT_WRITE), made };
+	range_add(above);
+	if (prot & PROT_EXEC)
+		range_add((struct tr_code){ start, end, !!(prot & PROT_WRITE), made });
 }
 
 /*

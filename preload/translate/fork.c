@@ -15,9 +15,12 @@ static void only_me(struct tr_ctx *self)
 {
 	uint8_t *shards = (uint8_t *)(uint64_t)(tr_low + LOW_SHARDS);
 
+	tr_ctx_forget_leaving();
 	for (struct tr_ctx *c = tr.contexts; c; c = c->next)
-		if (c != self)
+		if (c != self) {
 			c->alive = 0;
+			tr_ctx_leaving(c);
+		}
 	/* held by nobody here, and tickets begin anew */
 	raw(SYS_madvise, shards, TRC_SHARDS * 64ul, MADV_DONTNEED);
 }

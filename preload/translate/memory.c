@@ -18,7 +18,7 @@ static uint64_t page_up(uint64_t n)
 static void code_changes(uint64_t start, uint64_t end, int prot, bool made)
 {
 	tr_lock();
-	bool used = tr_code_is_used(start, end);
+	bool used = tr_code_in(start, end) && tr_code_is_used(start, end);
 
 	tr_code_update(start, end, prot, made);
 	if (used)
@@ -117,6 +117,15 @@ static void unmap(struct call *k)
 		code_changes(k->args[0], end, 0, false);
 }
 
+/* There is a hole in the range: what lies before it has changed all the same. */
+static void protected_in_part(void)
+{
+	tr_lock();
+	tr_code_refresh();
+	tr_drop_all();
+	tr_unlock();
+}
+
 static void protect(struct call *k)
 {
 	uint64_t start = k->args[0], end = start + page_up(k->args[1]);
@@ -127,10 +136,12 @@ static void protect(struct call *k)
 		return;
 	}
 	tr_lock();
-	const struct tr_code *was = tr_code_at(start);
+	const struct tr_code *was = tr_code_in(start, end);
 	bool made = !was || was->made;
 	tr_unlock();
 	k->result = raw(k->nr, start, k->args[1], prot, k->args[3]);
+	if (k->result == -ENOMEM && was)
+		protected_in_part();
 	if (raw_failed(k->result))
 		return;
 	if (!was && !(prot & PROT_EXEC))
@@ -160,7 +171,10 @@ static void remap(struct call *k)
 	k->result = raw(SYS_mremap, start, k->args[1], k->args[2], k->args[3], k->args[4]);
 	if (raw_failed(k->result))
 		return;
-	if (tr_code_is_used(start, start + old))
+	tr_lock();
+	bool code = tr_code_in(start, start + old);
+	tr_unlock();
+	if (code)
 		code_changes(start, start + old, 0, false);
 }
 

@@ -135,6 +135,7 @@ static void clone_failed(struct tr_ctx *n)
 	n->thread->translator = NULL;
 	shim_thread_exit(n->thread);
 	__atomic_store_n(&n->alive, 0, __ATOMIC_RELEASE);
+	tr_ctx_leaving(n);
 }
 
 /* The child has become another program, or is gone: nobody writes its streams any more. */
@@ -148,6 +149,7 @@ static void vfork_done(struct tr_ctx *n)
 	}
 	/* Not the kernel's to say, see tr_ctx_attach(). */
 	__atomic_store_n(&n->alive, 0, __ATOMIC_RELEASE);
+	tr_ctx_leaving(n);
 }
 
 static void clone_call(struct call *k, struct clone_request *q)
@@ -247,6 +249,7 @@ static void exit_thread(struct call *k)
 		tr_order_end((uint64_t)word);
 	if (there)
 		raw(SYS_futex, word, FUTEX_WAKE, 1);
+	tr_ctx_leaving(c);
 	tr_exit_thread((long)k->args[0]);
 }
 

@@ -21,11 +21,40 @@ struct tr_ctx *tr_self(void)
 	return c;
 }
 
-/* Everything in one mapping: context, guard, native stack, guard, signal stack. */
+/*
+ * Room for contexts is mapped for several at a time, twice as many each time: what is ours is
+ * a short list then, and a program with few threads gives few addresses away for it.
+ */
+#define CTX_LEN (CTX_SPACE + RAW_PAGE + NATIVE_STACK + RAW_PAGE + SIGNAL_STACK)
+#define SLAB_MAX 64u
+static struct {
+	uint8_t *next;
+	unsigned left, made;
+} slab;
+
+static uint8_t *ctx_room(void)
+{
+	if (!slab.left) {
+		unsigned n = slab.made < 1 ? 1 : slab.made > SLAB_MAX ? SLAB_MAX : slab.made;
+
+		slab.next = tr_alloc(n * CTX_LEN);
+		if (!slab.next && n > 1)
+			slab.next = tr_alloc((n = 1) * CTX_LEN);
+		slab.left = slab.next ? n : 0;
+	}
+	if (!slab.left)
+		return NULL;
+	slab.left--;
+	slab.made++;
+	slab.next += CTX_LEN;
+	return slab.next - CTX_LEN;
+}
+
+/* Everything in one piece: context, guard, native stack, guard, signal stack. */
 static struct tr_ctx *ctx_map(void)
 {
-	size_t len = CTX_SPACE + RAW_PAGE + NATIVE_STACK + RAW_PAGE + SIGNAL_STACK;
-	uint8_t *p = tr_alloc(len);
+	size_t len = CTX_LEN;
+	uint8_t *p = ctx_room();
 
 	if (!p)
 		return NULL;
@@ -40,13 +69,48 @@ static struct tr_ctx *ctx_map(void)
 	return c;
 }
 
+/* Contexts whose threads end, in the order in which they said so. Under tr_lock(). */
+static struct tr_ctx *leaving, **leaving_end = &leaving;
+
+void tr_ctx_leaving(struct tr_ctx *c)
+{
+	tr_lock();
+	c->next_leaving = NULL;
+	*leaving_end = c;
+	leaving_end = &c->next_leaving;
+	tr_unlock();
+}
+
+void tr_ctx_forget_leaving(void)
+{
+	leaving = NULL;
+	leaving_end = &leaving;
+}
+
+/* One that the kernel has finished with; it does not in the order in which they left. */
+#define LEAVING_LOOK 8u
+static struct tr_ctx *ctx_left(void)
+{
+	struct tr_ctx **at = &leaving;
+
+	for (unsigned i = 0; i < LEAVING_LOOK && *at; i++, at = &(*at)->next_leaving) {
+		struct tr_ctx *c = *at;
+
+		if (__atomic_load_n(&c->alive, __ATOMIC_ACQUIRE))
+			continue;
+		*at = c->next_leaving;
+		if (leaving_end == &c->next_leaving)
+			leaving_end = at;
+		return c;
+	}
+	return NULL;
+}
+
 /* A context whose thread the kernel has finished with, or a new one. Under tr_lock(). */
 struct tr_ctx *tr_ctx_new(struct shim_thread *t)
 {
-	struct tr_ctx *c = tr.contexts;
+	struct tr_ctx *c = ctx_left();
 
-	while (c && __atomic_load_n(&c->alive, __ATOMIC_ACQUIRE))
-		c = c->next;
 	if (!c)
 		c = ctx_map();
 	if (!c)

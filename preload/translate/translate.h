@@ -157,6 +157,7 @@ struct tr_ctx {
 	/* from here on only C looks */
 	uint8_t *path_begin, *path_end;
 	struct tr_ctx *next;       /* all contexts, never unlinked */
+	struct tr_ctx *next_leaving; /* of those whose threads end */
 	uint32_t alive;            /* cleared by the kernel when the thread is really gone; vfork: by the parent */
 	uint32_t go;               /* set by the parent once the clone is recorded */
 	uint64_t kernel_mask;      /* new threads: signal mask to begin with */
@@ -352,6 +353,7 @@ bool tr_code_refresh(void);
 void tr_code_none(void);                           /* the same by whoever reads that file anyway: ... */
 void tr_code_line(const char *line);               /* ... forget all, then each line */
 const struct tr_code *tr_code_at(uint64_t pc);
+const struct tr_code *tr_code_in(uint64_t start, uint64_t end); /* some of it that is known */
 size_t tr_code_avail(uint64_t pc);                 /* bytes that may be decoded, at most 15 */
 const struct insn *tr_insn_at(uint64_t pc); /* until the next call; len 0: none */
 void tr_code_update(uint64_t start, uint64_t end, int prot, bool made); /* mapped anew */
@@ -473,6 +475,8 @@ void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si) __attribute__((nore
 struct tr_ctx *tr_ctx_new(struct shim_thread *t);
 uint8_t *tr_ctx_last_page(struct tr_ctx *c);         /* nobody else uses it; a guard is behind it */
 void tr_ctx_attach(struct tr_ctx *c);
+void tr_ctx_leaving(struct tr_ctx *c);               /* its thread ends: another one's, once the kernel says so */
+void tr_ctx_forget_leaving(void);                    /* all: they are not alive in a forked child */
 struct tr_ctx *tr_self(void);
 void tr_record_machine(void); /* kv records: what the analyzer must know of it */
 void tr_record_start(struct tr_ctx *c);
