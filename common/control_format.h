@@ -8,6 +8,7 @@
  *   sites=FILE              the learned sites: a shared mapping of struct ctl_sites,
  *                           so that what a run learned survives its crash
  *   schedule=FILE           edges to enforce, see below
+ *   fix=FILE                a fix to apply, see below
  *
  * A *site* is a static instruction of the program's own code that accesses
  * memory (or calls an interposed function), named by module and offset so that
@@ -49,7 +50,8 @@ struct ctl_sites {
 	uint64_t steps;     /* site executions of the longest run, for PCT */
 	uint64_t build;     /* checksum of the program's build-id: offsets mean nothing in another */
 	uint64_t threads;   /* most that a process had, of those that ended; 0: none has */
-	uint64_t reserved[2];
+	uint64_t fixed;     /* processes in which a fix applied to something (fix=) */
+	uint64_t reserved[1];
 	struct ctl_site site[CTL_MAX_SITES];
 };
 
@@ -145,6 +147,26 @@ enum ctl_how {
  *
  * ORDINAL counts, from 0, the memory accesses and calls of FUNCTION at FILE:LINE.
  */
+/*
+ * The points of a fix (fix=FILE), text, one a line after the first. The analyzer writes it from a
+ * fix of csched-fix(5), whose places are source lines:
+ *
+ *   csched-fix-points 1
+ *   region ITEM LOCK UP COUNT   code that is run holding the fix's lock LOCK. It begins at `begin' (anew each
+ *                               time) or `enter' (unless it has begun), ends behind the COUNT-th `end', and when the
+ *                               function it began in returns, or the UP-th caller of that
+ *   order ITEM EACH             `target' waits for `source': the n-th for the n-th if EACH is 1, else all for the first
+ *   guard LOCK MODULE OFFSET    whoever acquires the program's lock there takes LOCK first
+ *   taken LOCK MODULE OFFSET    the same for what this call acquires
+ *   thread ID                   `join' waits for its end
+ *   KEYWORD ITEM MODULE OFFSET  begin, enter, end, source, target, join, check, keep, fence, wake-all
+ *
+ * MODULE and OFFSET as in a schedule. A run that a fix brings to a halt fails, as a deadlock whose text begins with
+ * CTL_FIX_DEADLOCK.
+ */
+#define CTL_FIX_MAGIC "csched-fix-points 1"
+#define CTL_FIX_DEADLOCK "deadlock under the fix: "
+
 #define CTL_SCHEDULE_MAGIC "csched-schedule 1"
 #define CTL_MAX_EDGES 2048
 #define CTL_START_MODULE "-"

@@ -47,6 +47,7 @@ static inline int options_choice(const char *values, const char *value)
 	OPT(final, BOOL, "0", "0|1", "record memory at the end, for testing replay")           \
 	OPT(sites, STRING, NULL, "FILE", "hunting: where learned shared sites are kept")       \
 	OPT(schedule, STRING, NULL, "FILE", "native replay: the order to enforce")             \
+	OPT(fix, STRING, NULL, "FILE", "hunting: a fix to apply to the running program")       \
 	OPT(hunt, STRING, NULL, "STRATEGY", "hunting: how to perturb this run")                \
 	OPT(seed, NUMBER, "0", "N", "hunting: seed of the random choices")
 

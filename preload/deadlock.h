@@ -26,6 +26,7 @@ enum deadlock_verdict deadlock_all_blocked(const struct shim_thread *caller);
 void deadlock_report_cycle(struct shim_thread *t);
 void deadlock_report_all(void);
 void deadlock_report_hang(void);
+void deadlock_die(void); /* the process ends, as deadlock=abort wants it to */
 void deadlock_withdraw(struct shim_thread *t); /* t went on after all */
 
 /* Who holds what t waits for (NULL: nobody known), and its entry for that object. */

@@ -68,7 +68,7 @@ static bool in_cycle(const struct shim_thread *t, struct shim_thread *start)
 	return false;
 }
 
-static void die(void)
+void deadlock_die(void)
 {
 	struct {
 		void *handler;
@@ -124,7 +124,7 @@ static void report(enum trc_failure_kind kind, struct shim_thread *t, struct shi
 	}
 	rec_unlock(&saved);
 	if (shim_opt.deadlock == SHIM_DEADLOCK_ABORT)
-		die();
+		deadlock_die();
 }
 
 void deadlock_report_cycle(struct shim_thread *t)

@@ -118,6 +118,7 @@ static void assign(enum opt_key key, uint64_t num, const char *str)
 	case KEY_final: o->final = num; break;
 	case KEY_sites: o->sites = str; break;
 	case KEY_schedule: o->schedule = str; break;
+	case KEY_fix: o->fix = str; break;
 	case KEY_hunt: o->hunt = str; break;
 	case KEY_seed: o->seed = num; break;
 	case NKEYS: break;
@@ -211,7 +212,7 @@ void shim_options_parse(const char *text)
 	char pair[1024];
 	TEXT(wrong, 1024);
 
-	shim_opt.dir = shim_opt.sites = shim_opt.schedule = shim_opt.hunt = "";
+	shim_opt.dir = shim_opt.sites = shim_opt.schedule = shim_opt.fix = shim_opt.hunt = "";
 	for (int key = 0; key < NKEYS; key++)
 		if (table[key].dflt)
 			set((enum opt_key)key, table[key].dflt);

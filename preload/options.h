@@ -23,7 +23,7 @@ struct shim_options {
 	unsigned verbosity;
 	enum shim_on_deadlock deadlock;
 	bool check, final;
-	const char *sites, *schedule, *hunt; /* "" when not given */
+	const char *sites, *schedule, *fix, *hunt; /* "" when not given */
 	uint64_t seed;
 };
 extern struct shim_options shim_opt;

@@ -198,6 +198,9 @@ static struct ctl_wish plan(uint64_t pc, const struct insn *in)
 
 	if (ctl.enforcing)
 		wish.flags = ctl_enforce_plan(pc, in);
+	if (ctl.fixing)
+		wish.flags |= ctl_fix_plan(pc, in);
+	wish.id = CTL_NO_SITE;
 	int i = ctl.sites ? ctl_site_of(pc, in) : -1;
 	if (i < 0)
 		return wish;
@@ -255,11 +258,22 @@ static void demote_at(struct tr_ctx *c, uint32_t site)
 	ctl_pct_step(c);
 }
 
+/* At a place that a fix is called at, too: is the strategy? */
+static bool is_wished(uint32_t id, enum ctl_at at)
+{
+	const struct ctl_site *s = ctl_site(id);
+	unsigned flags = split_wish(s, wish_at(s)) | (takes_time(s) ? CTL_CALLOUT_AFTER : 0);
+
+	return flags & (at == CTL_AT_BEFORE ? CTL_CALLOUT_BEFORE : at == CTL_AT_AFTER ? CTL_CALLOUT_AFTER : CTL_CALLOUT_MIDDLE);
+}
+
 static void callout(struct tr_ctx *c, uint32_t id, uint64_t pc, enum ctl_at at)
 {
 	if (ctl.enforcing)
 		ctl_enforce(c, pc, at);
-	if (!ctl.sites)
+	if (ctl.fixing)
+		ctl_fix(c, pc, at);
+	if (!ctl.sites || id == CTL_NO_SITE || (ctl.fixing && !is_wished(id, at)))
 		return;
 	if (at == CTL_AT_AFTER && takes_time(ctl_site(id))) {
 		if (shim.nlive > 1)
@@ -313,6 +327,8 @@ void ctl_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t 
 
 	if (ctl.enforcing && TRC_SYNC_AT(op_at) == TRC_AT_BLOCK && (op == TRC_OP_WAIT || op == TRC_OP_TIMEDWAIT))
 		ctl_enforce_wait(t, object, value);
+	if (ctl.fixing)
+		ctl_fix_event(t, op_at, object, value);
 	if (ctl.strategy == CTL_SYNC && shim.nlive > 1)
 		ctl_maybe_sleep(t, ctl.arg[0], ctl.arg[1]);
 }
@@ -351,7 +367,7 @@ static void start_strategy(void)
 
 void ctl_init(void)
 {
-	if (!*shim_opt.hunt && !*shim_opt.schedule && !*shim_opt.sites)
+	if (!*shim_opt.hunt && !*shim_opt.schedule && !*shim_opt.sites && !*shim_opt.fix)
 		return;
 	ctl.seed = shim_opt.seed;
 	if ((*shim_opt.hunt || *shim_opt.sites) && (!map_sites() || !map_places())) {
@@ -365,6 +381,7 @@ void ctl_init(void)
 		ctl.enforcing = ctl_enforce_init(shim_opt.schedule);
 	if (ctl.enforcing && !ctl_thread_start)
 		ctl_thread_start = ctl_enforce_start;
+	ctl.fixing = *shim_opt.fix && ctl_fix_init(shim_opt.fix);
 	ctl.active = true;
 	ctl_plan = plan;
 	ctl_callout = callout;
@@ -386,6 +403,8 @@ void ctl_ending(void)
 
 void ctl_forked(void)
 {
+	if (ctl.fixing)
+		ctl_fix_forked();
 	if (ctl.enforcing && ctl_enforce_forked())
 		return;
 	if (is_pct() || ctl.enforcing)

@@ -40,6 +40,7 @@ struct ctl {
 	struct ctl_sites *sites;     /* shared with other runs; NULL: no sites are looked for */
 	struct ctl_place *place;     /* by site index, this run only */
 	bool enforcing;
+	bool fixing;
 };
 extern struct ctl ctl;
 
@@ -52,6 +53,8 @@ void ctl_forked(void);
 
 /* An interposed operation of t is about to be recorded, with these fields. */
 void ctl_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t value);
+
+#define CTL_NO_SITE UINT32_MAX /* id of a callout that is not one of the strategy's */
 
 /* module.c; under the translator's lock only */
 const struct ctl_module *ctl_module_at(uint64_t pc);
@@ -107,6 +110,11 @@ bool ctl_rendezvous(struct ctl_meeting *m, const struct tr_ctx *c, uint64_t pc, 
 /* Until *word is not `held`, busily, or that long; true: it is not. */
 bool ctl_await(const uint32_t *word, uint32_t held, uint64_t us);
 
+/* enforce_read.c: words of a text; the whole file, once per run (NULL: not to be read, or too long). */
+bool ctl_word(const char **p, char *out, size_t size);
+bool ctl_number(const char **p, unsigned base, uint64_t *v);
+const char *ctl_read_text(const char *path);
+
 /* enforce.c */
 bool ctl_enforce_init(const char *path);
 unsigned ctl_enforce_plan(uint64_t pc, const struct insn *in);
@@ -119,5 +127,14 @@ void ctl_enforce_failed(void);
 bool ctl_enforce_forked(void);
 /* t begins to wait for a condition. */
 void ctl_enforce_wait(const struct shim_thread *t, uint64_t cond, uint64_t mutex);
+
+/* fix.c: advice applied to the running program. */
+bool ctl_fix_init(const char *path);
+unsigned ctl_fix_plan(uint64_t pc, const struct insn *in);
+void ctl_fix(struct tr_ctx *c, uint64_t pc, enum ctl_at at);
+void ctl_fix_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t value);
+void ctl_fix_exit(struct tr_ctx *c);
+/* In the child: what other threads held is nobody's. */
+void ctl_fix_forked(void);
 
 #endif

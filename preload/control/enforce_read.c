@@ -7,7 +7,7 @@
 
 #define NAME_MAX_ 1024 /* 255 bytes, each of them may be escaped */
 
-static bool word(const char **p, char *out, size_t size)
+bool ctl_word(const char **p, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -19,12 +19,12 @@ static bool word(const char **p, char *out, size_t size)
 	return n > 0 && (**p == ' ' || **p == '\n' || !**p);
 }
 
-static bool number(const char **p, unsigned base, uint64_t *v)
+bool ctl_number(const char **p, unsigned base, uint64_t *v)
 {
 	char digits[24];
 
 	*v = 0;
-	if (!word(p, digits, sizeof digits))
+	if (!ctl_word(p, digits, sizeof digits))
 		return false;
 	for (char *d = digits; *d; d++) {
 		unsigned x = *d >= 'a' ? (unsigned)(*d - 'a' + 10) : (unsigned)(*d - '0');
@@ -68,8 +68,8 @@ static bool parse_end(const char **p, struct enf_end *e)
 {
 	char module[NAME_MAX_], when[8];
 
-	if (!word(p, e->thread, sizeof e->thread) || !word(p, module, sizeof module) ||
-	    !number(p, 16, &e->offset) || !number(p, 10, &e->n) || !word(p, when, sizeof when))
+	if (!ctl_word(p, e->thread, sizeof e->thread) || !ctl_word(p, module, sizeof module) ||
+	    !ctl_number(p, 16, &e->offset) || !ctl_number(p, 10, &e->n) || !ctl_word(p, when, sizeof when))
 		return false;
 	unescape(module);
 	e->module = ctl_module_hash(module);
@@ -87,21 +87,21 @@ static bool parse_line(struct enf_schedule *s, const char *p)
 
 	if (*p == '#' || *p == '\n' || !*p)
 		return true;
-	if (!word(&p, keyword, sizeof keyword))
+	if (!ctl_word(&p, keyword, sizeof keyword))
 		return false;
 	if (enf_same(keyword, "yield")) {
 		s->yields = true;
 		return true;
 	}
 	if (enf_same(keyword, "process"))
-		return word(&p, s->process, sizeof s->process);
+		return ctl_word(&p, s->process, sizeof s->process);
 	if (s->nedges == CTL_MAX_EDGES)
 		return false;
 	struct enf_edge *e = &s->edges[s->nedges];
 	e->turn = enf_same(keyword, "turn");
 	e->meet = enf_same(keyword, "meet");
 	e->then = enf_same(keyword, "then");
-	if ((!e->turn && !e->meet && !e->then && !enf_same(keyword, "edge")) || !number(&p, 10, &e->id) ||
+	if ((!e->turn && !e->meet && !e->then && !enf_same(keyword, "edge")) || !ctl_number(&p, 10, &e->id) ||
 	    (!e->turn && !parse_end(&p, &e->source)) || !parse_end(&p, &e->target))
 		return false;
 	s->waits |= enf_in_wait(&e->target) || enf_in_wait(&e->source);
@@ -126,7 +126,7 @@ static bool parse(struct enf_schedule *s, const char *p)
 	return s->nedges > 0;
 }
 
-bool enf_read(const char *path, struct enf_schedule *out)
+const char *ctl_read_text(const char *path)
 {
 	static char text[1 << 20] RAW_LARGE;
 	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -137,5 +137,12 @@ bool enf_read(const char *path, struct enf_schedule *out)
 	if (!raw_failed(fd))
 		raw(SYS_close, fd);
 	text[n] = 0;
-	return n > 0 && n < sizeof text - 1 && parse(out, text);
+	return n > 0 && n < sizeof text - 1 ? text : NULL;
+}
+
+bool enf_read(const char *path, struct enf_schedule *out)
+{
+	const char *text = ctl_read_text(path);
+
+	return text && parse(out, text);
 }

@@ -157,8 +157,11 @@ static void touch(struct slot *s, const struct shim_thread *t, uint32_t site, bo
 		ctl_site_mark(s->site[i], flags);
 }
 
+/* A fix may be called there, too. */
 static void switch_off(uint32_t site)
 {
+	if (ctl.fixing)
+		return;
 	take();
 	/* Off, and called all the same: its code was made anew since. */
 	bool now = ctl.place[site].off;
@@ -177,7 +180,7 @@ void ctl_learn(const struct tr_ctx *c, uint32_t site)
 	struct ctl_site *s = ctl_site(site);
 	struct ctl_place *p = &ctl.place[site];
 
-	if (s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) && p->hits >= ENOUGH_LOCAL)
+	if (s->flags & CTL_SITE_LOCAL && !(s->flags & CTL_SITE_SHARED) && p->hits >= ENOUGH_LOCAL && !ctl.fixing)
 		tr_callout_enable(site, false); /* for good */
 	if (++p->hits > ENOUGH)
 		switch_off(site);
