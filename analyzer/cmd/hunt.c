@@ -1,5 +1,6 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/fix.h"
 #include "analyzer/cmd/found.h"
 #include "analyzer/cmd/shim_flags.h"
 #include "analyzer/explain/explain.h"
@@ -29,7 +30,7 @@
 struct options {
 	uint64_t runs, jobs, seed;
 	double time, limit;
-	const char *strategy, *out, *sites, *fail_exit, *shim_options;
+	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix;
 	bool no_explain, keep_going;
 	struct found_options found;
 	struct cmd_common common;
@@ -350,6 +351,19 @@ static int hunt(struct options *o, char **argv)
 	return written ? written : status;
 }
 
+/* Instead of hunting. */
+static int try_fix(const struct options *o, char **argv)
+{
+	const struct fix_request r = {
+		.trace = o->with_fix, .file = o->fix, .argv = argv, .fail_exit = o->fail_exit, .options = o->shim_options,
+		.runs = o->runs, .time = o->time, .limit = o->limit, .jobs = o->jobs, .json = o->common.json,
+	};
+	err_t e = o->with_fix ? check_options(o) :
+				err_new(ERR_USAGE, "--fix needs the failing run it is for: --with-fix=TRACE");
+
+	return e ? cmd_fail("hunt", e) : fix_command(&r);
+}
+
 int cmd_hunt(int argc, char **argv)
 {
 	struct options o = { .strategy = "auto", .seed = seed_of_now() };
@@ -373,6 +387,11 @@ int cmd_hunt(int argc, char **argv)
 		  "exit statuses that count as failures" },
 		{ "options", 0, "KEY=VALUE:...", CMD_TEXT, &o.shim_options,
 		  "further options for the shim, as in CSCHED_OPTIONS" },
+		{ "with-fix", 0, "TRACE", CMD_TEXT, &o.with_fix,
+		  "try the advice for this failing run on the program: runs like it\n"
+		  "(--runs, default 500) without and with the fix applied by csched" },
+		{ "fix", 0, "FILE", CMD_TEXT, &o.fix,
+		  "with --with-fix: try this fix instead (csched-fix(5))" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
 		  "count failures until the budget ends" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failure" },
@@ -391,5 +410,5 @@ int cmd_hunt(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return hunt(&o, args.v);
+	return o.with_fix || o.fix ? try_fix(&o, args.v) : hunt(&o, args.v);
 }

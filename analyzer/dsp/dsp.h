@@ -119,9 +119,32 @@ enum dsp_hint_kind {
 	DSP_HINT_KINDS
 };
 
+/* What a hint asks for, so that it can be tried (analyzer/fix/). */
+enum dsp_step_kind {
+	DSP_STEP_HOLD,     /* from first to last in one atomic step; all of these by one lock */
+	DSP_STEP_LOCK,     /* ... which goes with this lock of the program */
+	DSP_STEP_ORDER,    /* first is done before last is */
+	DSP_STEP_EACH,     /* the same, each time */
+	DSP_STEP_JOIN,     /* the thread has ended before last */
+	DSP_STEP_FENCE,    /* first is visible before anything that follows */
+	DSP_STEP_WAKE_ALL, /* first, a signal, wakes all */
+	DSP_STEP_RECHECK,  /* what first read is looked at again after a wait, which goes on while it is the same */
+	DSP_STEP_KEEP,     /* what is freed at `stack` is not */
+};
+
+struct dsp_step {
+	enum dsp_step_kind kind;
+	struct sched_ref first, last;
+	uint32_t which; /* LOCK: the object; JOIN: the thread; KEEP: the stack */
+};
+
+#define DSP_MAX_STEPS 12
+
 struct dsp_hint {
 	enum dsp_hint_kind kind;
 	char *text; /* one or two sentences that name the lines */
+	struct dsp_step step[DSP_MAX_STEPS];
+	unsigned nsteps; /* 0: it cannot be tried */
 };
 
 struct dsp {

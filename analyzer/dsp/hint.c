@@ -174,6 +174,18 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	return strbuf_take(&b);
 }
 
+static void ask_region(struct dsp_hint *h, const struct dsp_region *r)
+{
+	dsp_ask_hold(h, (struct sched_ref){ r->thread, r->first }, r->end);
+	dsp_ask_hold(h, r->intruder, r->intruder);
+	dsp_ask_lock(h, r->common_lock);
+	dsp_ask_lock(h, r->both_lock);
+	dsp_ask_lock(h, r->other_lock);
+	dsp_ask_lock(h, r->own_lock);
+	dsp_ask_lock(h, r->first_lock);
+	dsp_ask_lock(h, r->last_lock);
+}
+
 static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32_t child)
 {
 	for (uint32_t i = a.index + 1; i < t->threads[a.thread].nevents; i++) {
@@ -232,6 +244,13 @@ static char *order_text(const struct sym_trace *t, struct sched_ref early, struc
 	dsp_say_at(&b, t, late);
 	strbuf_str(&b, " (condition variable, semaphore or join).");
 	return strbuf_take(&b);
+}
+
+static void ask_order(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
+{
+	bool join = dsp_made_before(t, early.thread, late.thread, early.index);
+
+	dsp_ask(h, join ? DSP_STEP_JOIN : DSP_STEP_ORDER, late, early, late.thread);
 }
 
 static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t var)
@@ -352,6 +371,7 @@ static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, st
 	free(barrier);
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
+	dsp_ask(h, DSP_STEP_EACH, p->after, p->before, SYM_NONE);
 	return true;
 }
 
@@ -410,6 +430,7 @@ static bool fence_hint(const struct sym_trace *t, const struct sched_answer *a, 
 		dsp_say_does(&b, t, d->load);
 		strbuf_str(&b, " at ");
 		dsp_say_at(&b, t, d->load);
+		dsp_ask(h, DSP_STEP_FENCE, d->store, d->load, SYM_NONE);
 	}
 	strbuf_str(&b, ": the store was still in the processor's buffer when the load was done. "
 		   "In program order no schedule along these paths fails.");
@@ -466,14 +487,17 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct
 
 		atomic->kind = DSP_HINT_ATOMIC;
 		atomic->text = r->compared ? compared_text(t, r) : atomic_text(t, r);
+		ask_region(atomic, r);
 		if (join) {
 			d->hint.kind = DSP_HINT_ORDER;
 			d->hint.text = order_text(t, r->intruder, r->end);
+			ask_order(&d->hint, t, r->intruder, r->end);
 		}
 		return;
 	}
 	if (p && !dsp_unguarded_hint(m, p, &d->hint) && !dsp_half_done_hint(t, p, &d->hint)) {
 		d->hint.kind = DSP_HINT_ORDER;
 		d->hint.text = order_text(t, p->before, p->after);
+		ask_order(&d->hint, t, p->before, p->after);
 	}
 }

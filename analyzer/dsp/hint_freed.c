@@ -103,4 +103,7 @@ void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct
 	d->also = (struct dsp_hint){ 0 };
 	d->hint.kind = lock == SYM_NONE ? DSP_HINT_ORDER : DSP_HINT_ATOMIC;
 	d->hint.text = freed_text(t, f, lock, both);
+	d->hint.nsteps = 0;
+	dsp_ask(&d->hint, DSP_STEP_KEEP, (struct sched_ref){ SYM_NONE, SYM_NONE },
+		(struct sched_ref){ SYM_NONE, SYM_NONE }, f->freed_stack);
 }

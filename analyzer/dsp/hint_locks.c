@@ -117,6 +117,10 @@ bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 	h->kind = DSP_HINT_ATOMIC;
 	h->text = own != SYM_NONE ? dsp_two_locks_text(t, with, lock, without, own) :
 				    dsp_hold_text(t, lock, without, with);
+	dsp_ask_hold(h, with, with);
+	dsp_ask_hold(h, without, without);
+	dsp_ask_lock(h, lock);
+	dsp_ask_lock(h, own);
 	return true;
 }
 
@@ -236,6 +240,8 @@ bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct 
 	strbuf_str(&b, " at ");
 	dsp_say_at(&b, t, other);
 	strbuf_str(&b, ", and that keeps no other reader out.");
+	dsp_ask_hold(h, p->before, p->before);
+	dsp_ask_hold(h, p->after, p->after);
 	h->kind = DSP_HINT_ATOMIC;
 	h->text = strbuf_take(&b);
 	return true;
@@ -355,6 +361,8 @@ bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sc
 			continue;
 		h->kind = DSP_HINT_ATOMIC;
 		h->text = broken_lock_text(m->t, &a, &b, x, y);
+		dsp_ask_hold(h, a.look, a.take);
+		dsp_ask_hold(h, b.look, b.take);
 		return true;
 	}
 	return false;

@@ -147,6 +147,8 @@ bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 	strbuf_str(&b, " at ");
 	dsp_say_at(&b, t, look);
 	strbuf_str(&b, " too early.");
+	dsp_ask_hold(h, published, p->after);
+	dsp_ask_hold(h, look, look);
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
 	return true;

@@ -102,6 +102,13 @@ static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
 	if (len) {
 		h->kind = len > 1 ? DSP_HINT_LOCK_ORDER : DSP_HINT_NONE;
 		h->text = ring_text(t, ring, since, len);
+		for (size_t i = 0; i < len && len > 1; i++) {
+			struct sched_ref want = { t->failure.blocked[ring[i]].thread, t->failure.blocked[ring[i]].event };
+			uint32_t has = since[(i + len - 1) % len];
+
+			if (has != SYM_NONE)
+				dsp_ask_hold(h, (struct sched_ref){ want.thread, has }, want);
+		}
 	}
 	free(ring);
 	free(since);
@@ -355,6 +362,7 @@ static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
 		strbuf_char(&b, '.');
 		h->kind = DSP_HINT_WAKE;
 		h->text = strbuf_take(&b);
+		dsp_ask(h, DSP_STEP_WAKE_ALL, signal, signal, SYM_NONE);
 		return true;
 	}
 	return false;
@@ -437,6 +445,21 @@ static bool was_heard(const struct dsp_map *m, struct sched_ref wait, struct sch
 	return woken.index != SYM_NONE && woken_by(m, woken, &by) && dsp_same(by, signal);
 }
 
+/* Testing and waiting in one step, and the wake-up not in the middle of it. */
+static void ask_heard(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref wait, struct sched_ref signal)
+{
+	const struct sym_thread *waiter = &t->threads[wait.thread], *waker = &t->threads[signal.thread];
+
+	for (uint32_t i = wait.index; i-- > 0;)
+		for (uint32_t k = signal.index; dsp_is_read(&waiter->events[i]) && k-- > 0;) {
+			if (!dsp_is_write(&waker->events[k]) || waker->events[k].target != waiter->events[i].target)
+				continue;
+			dsp_ask_hold(h, (struct sched_ref){ wait.thread, i }, wait);
+			dsp_ask_hold(h, (struct sched_ref){ signal.thread, k }, signal);
+			return;
+		}
+}
+
 /* A wait that nothing ends, and the wake-up that came before it. */
 static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 {
@@ -469,6 +492,7 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 				   "test it under the same mutex before waiting.");
 			h->kind = DSP_HINT_ORDER;
 			h->text = strbuf_take(&b);
+			ask_heard(h, t, wait, o->refs[i]);
 			return true;
 		}
 	}
@@ -565,6 +589,7 @@ bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_h
 		strbuf_char(&b, '.');
 		h->kind = DSP_HINT_RECHECK;
 		h->text = strbuf_take(&b);
+		dsp_ask(h, DSP_STEP_RECHECK, tested, (struct sched_ref){ p->after.thread, wait }, SYM_NONE);
 		return true;
 	}
 	return false;

@@ -124,6 +124,11 @@ bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
 bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 
+/* What a hint asks for; more than there is room for makes it one that cannot be tried. */
+void dsp_ask(struct dsp_hint *h, enum dsp_step_kind kind, struct sched_ref first, struct sched_ref last, uint32_t which);
+void dsp_ask_hold(struct dsp_hint *h, struct sched_ref first, struct sched_ref last);
+void dsp_ask_lock(struct dsp_hint *h, uint32_t object); /* SYM_NONE: nothing */
+
 /* hint.c */
 void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r);

@@ -430,6 +430,8 @@ static bool budget_left(const struct hunt *h)
 		return false;
 	if (o->max_runs && h->started >= o->max_runs)
 		return false;
+	if (o->max_failures && h->res->failures >= o->max_failures)
+		return false;
 	return !o->max_seconds || child_now() - h->begin < o->max_seconds;
 }
 

@@ -17,6 +17,7 @@ struct hunt_options {
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
 	uint64_t seed;
 	uint64_t max_runs;     /* 0: no limit */
+	uint64_t max_failures; /* with keep_going: as many are enough; 0: no limit */
 	double max_seconds;    /* 0: no limit */
 	double run_limit;      /* seconds for one run; 0: from the first run */
 	uint32_t jobs;         /* runs at a time; 0: one per core */

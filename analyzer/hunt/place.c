@@ -217,6 +217,52 @@ bool place_find(struct img_set *set, const struct place *p, uint64_t *pc)
 	return false;
 }
 
+/* ---- a statement ---- */
+
+#define MAX_INLINED 16
+
+static bool is_of_line(struct img_set *set, uint64_t pc, const char *file, unsigned line)
+{
+	struct img_frame f[MAX_INLINED];
+	size_t n = img_frames(set, pc, f, MAX_INLINED);
+
+	for (size_t i = 0; i < n; i++)
+		if (f[i].file && f[i].line == line && same_file(f[i].file, file))
+			return true;
+	return false;
+}
+
+bool place_statement(struct img_set *set, uint64_t *pc, const char *file, unsigned line, uint64_t *first, uint64_t *last)
+{
+	struct walk w;
+	struct step s;
+	uint64_t start, begin = 0;
+	bool found = false;
+
+	if (!function_start(set, *pc, &start))
+		return false;
+	for (walk_start(&w, set, start); walk_next(&w, &s);) {
+		bool here = *pc >= s.pc && *pc < s.pc + s.len;
+
+		if (!here && !is_of_line(set, s.pc, file, line)) {
+			if (found)
+				break;
+			begin = 0;
+			continue;
+		}
+		begin = begin ? begin : s.pc;
+		if (here) {
+			found = true;
+			*pc = s.pc;
+			*first = begin;
+			*last = s.pc;
+		} else if (found && s.counts) {
+			*last = s.pc;
+		}
+	}
+	return found;
+}
+
 /* ---- a file as an image ---- */
 
 static void load_segments(Elf *elf, struct img_mapping *maps, size_t max, size_t *n)

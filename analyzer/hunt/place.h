@@ -29,6 +29,13 @@ bool place_find(struct img_set *set, const struct place *p, uint64_t *pc);
 /* The call instruction that returns to this address, 0 when unclear. */
 uint64_t place_call_before(struct img_set *set, uint64_t return_address);
 
+/*
+ * The statement at pc: the instructions around it without a gap that belong to this line, those inlined into it
+ * included. *first is where it begins; *last the last of its accesses and calls from pc on. The stack may
+ * tell of a call as inside of it: *pc becomes the instruction it is in.
+ */
+bool place_statement(struct img_set *set, uint64_t *pc, const char *file, unsigned line, uint64_t *first, uint64_t *last);
+
 /* An image set of one file at the addresses it was linked for. */
 err_t place_open(const char *file, struct img_set **out);
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* csched hunt --with-fix and --fix: advice tried on the real program. */
+#ifndef CSCHED_CMD_FIX_H
+#define CSCHED_CMD_FIX_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fix_request {
+	const char *trace; /* of the failing run: what it was perturbed with, and what to explain */
+	const char *file;  /* a fix written by hand, tried instead of the advice; NULL: none */
+	char **argv;
+	const char *fail_exit, *options; /* as given to csched hunt, or NULL */
+	uint64_t runs;     /* 0: FIX_RUNS */
+	double time;       /* seconds for the runs of one fix; 0: no limit */
+	double limit;      /* for one run; 0: from the first */
+	uint64_t jobs;
+	bool json;
+};
+
+#define FIX_RUNS 500
+
+/* The exit status of the command: 0 a fix holds, 1 none does. */
+int fix_command(const struct fix_request *r);
+
+#endif
