@@ -1,5 +1,6 @@
 #include "common/pack.h"
 
+#include "common/door.h"
 #include "common/trace_format.h"
 #include "common/vec.h"
 
@@ -29,7 +30,7 @@ struct pack {
 bool pack_is(const char *path)
 {
 	uint64_t magic = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = door_open(DOOR_TRACE, path);
 	bool yes = fd >= 0 && read(fd, &magic, sizeof magic) == sizeof magic && magic == PACK_MAGIC;
 
 	if (fd >= 0)
@@ -64,7 +65,7 @@ static err_t damaged(const struct pack *p, const char *what)
 
 static err_t map_file(struct pack *p)
 {
-	int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = door_open(DOOR_TRACE, p->path);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
@@ -176,20 +177,6 @@ void pack_close(struct pack *p)
 	free(p);
 }
 
-/* On disk rather than in memory: traces can be larger than RAM. */
-static int unnamed_file(void)
-{
-	const char *dirs[] = { getenv("TMPDIR"), "/var/tmp", "/tmp" };
-
-	for (size_t i = 0; i < 3; i++) {
-		int fd = dirs[i] ? open(dirs[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-
-		if (fd >= 0)
-			return fd;
-	}
-	return memfd_create("csched-unpacked", MFD_CLOEXEC);
-}
-
 static err_t write_all(const struct pack *p, int fd, const uint8_t *data, size_t n)
 {
 	while (n) {
@@ -241,7 +228,7 @@ err_t pack_extract(struct pack *p, size_t i, int *fd)
 	if (trc_checksum(p->data + r->entry.offset, r->entry.packed_size) != r->entry.sum)
 		return err_new(ERR_INPUT, "%s: damaged packed trace: the checksum of %s is wrong",
 			       p->path, r->name);
-	*fd = unnamed_file();
+	*fd = door_open(DOOR_TEMP, "");
 	if (*fd < 0)
 		return err_errno("%s: no place for a temporary file", p->path);
 	ZSTD_DStream *z = ZSTD_createDStream();

@@ -1,6 +1,6 @@
 #include "common/trace_source.h"
 
-#include "common/newfile.h"
+#include "common/door.h"
 #include "common/pack.h"
 #include "common/vec.h"
 
@@ -22,7 +22,6 @@ struct source_file {
 
 struct trc_source {
 	char *path;
-	int dir;           /* -1: packed */
 	struct pack *pack; /* or NULL */
 	VEC(struct source_file) files; /* of a pack: in the order of its index */
 };
@@ -47,19 +46,21 @@ static void add_file(struct trc_source *s, const char *name)
 	vec_push(&s->files, (struct source_file){ .name = xstrdup(name), .fd = -1 });
 }
 
-static err_t open_directory(struct trc_source *s)
+/* Takes fd. */
+static err_t open_directory(struct trc_source *s, int fd)
 {
-	DIR *d = opendir(s->path);
+	DIR *d = fdopendir(fd);
 	struct dirent *e;
 
-	if (!d)
+	if (!d) {
+		close(fd);
 		return err_errno("%s", s->path);
-	s->dir = dup(dirfd(d));
+	}
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.')
 			add_file(s, e->d_name);
 	closedir(d);
-	return s->dir < 0 ? err_errno("%s", s->path) : NULL;
+	return NULL;
 }
 
 static err_t open_pack(struct trc_source *s)
@@ -75,15 +76,20 @@ err_t trc_source_open(const char *path, struct trc_source **out)
 	struct stat st;
 
 	*out = NULL;
-	if (stat(path, &st))
-		return err_errno("%s", path);
-	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+	if (!door_is_elsewhere())
+		door_grant(path);
+	int fd = door_open(DOOR_TRACE, path);
+	if (fd < 0 && errno == EINVAL)
 		return err_new(ERR_INPUT, "%s: neither a trace directory nor a packed trace", path);
+	if (fd < 0)
+		return err_errno("%s", path);
+	bool directory = !fstat(fd, &st) && S_ISDIR(st.st_mode);
 
 	struct trc_source *s = xcalloc(1, sizeof *s);
 	s->path = xstrdup(path);
-	s->dir = -1;
-	err_t e = S_ISDIR(st.st_mode) ? open_directory(s) : open_pack(s);
+	if (!directory)
+		close(fd);
+	err_t e = directory ? open_directory(s, fd) : open_pack(s);
 	if (e) {
 		trc_source_close(s);
 		return e;
@@ -108,10 +114,18 @@ void trc_source_close(struct trc_source *s)
 	}
 	vec_free(&s->files);
 	pack_close(s->pack);
-	if (s->dir >= 0)
-		close(s->dir);
 	free(s->path);
 	free(s);
+}
+
+static int open_in(const struct trc_source *s, const char *name)
+{
+	char *path = xasprintf("%s/%s", s->path, name);
+	int fd = door_open(DOOR_TRACE, path), why = errno;
+
+	free(path);
+	errno = why;
+	return fd;
 }
 
 static err_t open_file(struct trc_source *s, size_t i)
@@ -123,8 +137,8 @@ static err_t open_file(struct trc_source *s, size_t i)
 		return NULL;
 	if (s->pack)
 		TRY(pack_extract(s->pack, i, &f->fd));
-	else /* a link in a directory made by somebody else could lead to any file of ours */
-		f->fd = newfile_open_regular(s->dir, f->name, false);
+	else
+		f->fd = open_in(s, f->name);
 	if (f->fd < 0 && (errno == EINVAL || errno == EISDIR || errno == ELOOP))
 		return err_new(ERR_INPUT, "%s/%s: not a regular file%s", s->path, f->name,
 			       errno == ELOOP ? ", but a symbolic link: copy there what it leads to if you trust it" : "");

@@ -23,10 +23,22 @@ static const char *source_line(void *images, const char *file, unsigned line)
 	return img_source_line(images, file, line);
 }
 
+/* Now, not when a report shows them: what there is to say about them stands among the assumptions. */
+static void read_sources(const struct explanation *e)
+{
+	const struct sym_trace *t = e->extracted->trace;
+
+	for (size_t i = 0; i < t->nstacks; i++)
+		if (t->stacks[i].n)
+			img_source_line(e->images, t->stacks[i].frames[0].file, t->stacks[i].frames[0].line);
+}
+
 /* What the report assumes besides what the symbolic trace says. */
 static void collect_assumptions(struct explain_report *r, const struct explanation *e)
 {
 	const char *const *notes;
+
+	read_sources(e);
 	size_t n = img_notes(e->images, &notes);
 
 	for (size_t i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
+#include "common/door.h"
 #include "common/trace_types.h"
 
 #include <inttypes.h>
@@ -100,7 +101,8 @@ static void print_identity(const struct show *s)
 static void print_findings(const struct show *s)
 {
 	const char *path = trc_file_path(s->t, "fingerprint");
-	FILE *f = path ? fopen(path, "re") : NULL; /* a descriptor of ours */
+	int fd = path ? door_open(DOOR_TRACE, path) : -1;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[256];
 
 	if (f && fgets(line, sizeof line, f)) {

@@ -2,7 +2,8 @@
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
-#include "common/newfile.h"
+#include "analyzer/cmd/solving.h"
+#include "common/door.h"
 #include "common/pack.h"
 
 #include <fcntl.h>
@@ -68,7 +69,7 @@ static err_t add_streams(struct packing *p)
 
 static err_t add_file(struct packing *p, const char *path, const char *name)
 {
-	int fd = newfile_open_regular(AT_FDCWD, path, true);
+	int fd = door_open(DOOR_ELF, path);
 	struct stat st;
 	void *m = MAP_FAILED;
 
@@ -227,6 +228,7 @@ int cmd_pack(int argc, char **argv)
 		  "leave out the program's ELF files" },
 		{ "redact", 0, NULL, CMD_FLAG, &o.redact,
 		  "explain the failure; pack symbolic trace and reports only, no memory" },
+		SOURCE_ROOT_OPTION,
 		{ "force", 'f', NULL, CMD_FLAG, &o.force, "overwrite FILE" },
 		{ 0 },
 	};

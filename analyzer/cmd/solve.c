@@ -79,7 +79,7 @@ static void print_stats(const struct sched_answer *a)
 
 static err_t report(struct sym_trace *t, const struct sched_answer *a, struct options *o)
 {
-	struct report_source *source = report_source_new(NULL, 0);
+	struct report_source *source = report_source_new();
 	struct dsp *d = NULL;
 	struct report r;
 	err_t e = dsp_build(t, a, &d);

@@ -1,6 +1,9 @@
 #include "analyzer/cmd/solving.h"
 
+#include "common/door.h"
+
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 
 #define MOST_ALTERNATES 1000
@@ -9,6 +12,19 @@ static const struct {
 	const char *name;
 	enum sched_model model;
 } models[] = { { "sc", SCHED_SC }, { "tso", SCHED_TSO } };
+
+static err_t add_source_root(void *arg, const char *option, const char *dir)
+{
+	struct stat st;
+
+	(void)arg;
+	if (stat(dir, &st) || !S_ISDIR(st.st_mode))
+		return err_new(ERR_USAGE, "--%s: %s is no directory", option, dir);
+	door_add_sources(dir);
+	return NULL;
+}
+
+struct cmd_call source_root_option = { add_source_root, NULL };
 
 static err_t find_model(const char *name, enum sched_model *out)
 {

@@ -12,6 +12,12 @@ struct solving {
 	const char *model;
 };
 
+/* Of every command whose reports show source lines (common/door.h). */
+#define SOURCE_ROOT_OPTION \
+	{ "source-root", 0, "DIR", CMD_CALL, &source_root_option, \
+	  "sources below DIR may be shown, too; may be given more than once" }
+extern struct cmd_call source_root_option;
+
 /* Rows of a command's option table; what the window is differs. */
 #define SOLVING_OPTIONS(s, window_help) \
 	{ "window", 'w', "N", CMD_UINT, &(s)->window, window_help }, \
@@ -20,7 +26,8 @@ struct solving {
 	{ "timeout", 0, "SECONDS", CMD_NUM, &(s)->timeout, \
 	  "stop after SECONDS and report what is known" }, \
 	{ "memory-model", 0, "MODEL", CMD_TEXT, &(s)->model, \
-	  "sc (default) or tso: x86 store buffers" }
+	  "sc (default) or tso: x86 store buffers" }, \
+	SOURCE_ROOT_OPTION
 
 /*
  * The command line of a command that reports: one argument, the options of the spec and those of the

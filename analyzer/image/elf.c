@@ -1,6 +1,6 @@
 /* One ELF file: opening it, and the few facts of its headers we need. */
 #include "analyzer/image/internal.h"
-#include "common/newfile.h"
+#include "common/door.h"
 
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
@@ -38,8 +38,7 @@ bool img_elf_open_fd(struct img_elf *f, int fd, const char *path)
 
 bool img_elf_open(struct img_elf *f, const char *path)
 {
-	/* A module path may name a fifo or a device by now. */
-	int fd = newfile_open_regular(AT_FDCWD, path, true);
+	int fd = door_open(DOOR_ELF, path);
 
 	*f = (struct img_elf){ .fd = -1 };
 	return fd >= 0 && img_elf_open_fd(f, fd, path);

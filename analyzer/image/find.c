@@ -7,6 +7,7 @@
  * on trust, and a note says so.
  */
 #include "analyzer/image/internal.h"
+#include "common/door.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -56,11 +57,21 @@ static bool same_build(const struct img_module *m, Elf *elf)
 	return id && n == m->build_id_len && !memcmp(id, m->build_id, n);
 }
 
+/* It lies on this disk: sources in its tree may be shown. What a pack brings along vouches for nothing. */
+static void vouch(struct img_module *m, const char *path)
+{
+	if (strncmp(path, "/proc/", 6) && !img_is_runtime(m) && !door_open(DOOR_OWN, path))
+		m->on_disk = true;
+}
+
 static bool try_open(struct search *s, const char *path)
 {
 	if (!img_elf_open(s->out, path))
 		return false;
-	if (!s->m->build_id_len || same_build(s->m, s->out->elf))
+	bool same = s->m->build_id_len && same_build(s->m, s->out->elf);
+	if (same && s->out == &s->m->code)
+		vouch(s->m, path);
+	if (same || !s->m->build_id_len)
 		return true;
 	if (!s->wrong_path) {
 		size_t n = 0;
@@ -166,6 +177,18 @@ static err_t wrong_build(struct search *s)
 	return e;
 }
 
+/* The same build may lie where it was recorded, too, with its sources beside it. */
+static void look_for_disk(struct img_module *m)
+{
+	struct img_elf file;
+
+	if (!m->build_id_len || !img_elf_open(&file, m->path))
+		return;
+	if (same_build(m, file.elf))
+		vouch(m, m->path);
+	img_elf_close(&file);
+}
+
 err_t img_find_code(struct img_module *m, const struct img_module_desc *desc)
 {
 	struct search s = { .m = m, .out = &m->code };
@@ -179,7 +202,10 @@ err_t img_find_code(struct img_module *m, const struct img_module_desc *desc)
 		img_note(m->set, "%s: the recorded image is not an x86-64 ELF image", m->name);
 		return NULL;
 	}
-	bool found = (desc->packed_file && try_open(&s, desc->packed_file)) || try_recorded(&s) ||
+	bool packed = desc->packed_file && try_open(&s, desc->packed_file);
+	if (packed)
+		look_for_disk(m);
+	bool found = packed || try_recorded(&s) ||
 		     each_dir(&s, getenv("CSCHED_DEBUG_PATH"), try_code_in) ||
 		     try_debuginfod(&s, IMG_FETCH_EXECUTABLE);
 

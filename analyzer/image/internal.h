@@ -123,6 +123,7 @@ struct img_module {
 	struct img_elf debug; /* separate debug file */
 	struct img_elf alt;   /* what dwz moved out of it */
 	void *memory;
+	bool on_disk; /* this build lies where it was recorded, not only in the pack */
 	uint64_t bias;
 	uint64_t lo, hi; /* extent in the address space, with .bss */
 	img_segments_t segments;
@@ -170,6 +171,7 @@ struct img_set {
 	struct img_table brief;     /* name's address -> shorter text's address */
 	struct img_table unknown_names; /* address outside of all modules -> its text */
 	VEC(struct img_source *) sources;
+	bool source_refused, build_dirs_told; /* once is enough */
 	VEC(void *) blocks;        /* freed with the set */
 };
 

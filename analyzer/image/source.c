@@ -1,9 +1,12 @@
 /* Lines of source text, from files that are read once. */
 #include "analyzer/image/internal.h"
+#include "common/door.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct img_source {
 	char *name;            /* as asked for */
@@ -20,41 +23,41 @@ struct text {
 	time_t changed;
 };
 
-static bool slurp(const char *path, struct text *t)
+/* Takes fd. */
+static bool slurp(int fd, struct text *t)
 {
 	struct stat st;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE)
+	if (fd < 0)
 		return false;
-	FILE *f = fopen(path, "re");
-
-	if (!f)
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_SOURCE) {
+		close(fd);
 		return false;
+	}
 	t->bytes = xmalloc((size_t)st.st_size + 1);
-	t->n = fread(t->bytes, 1, (size_t)st.st_size, f);
+	for (ssize_t n; t->n < (size_t)st.st_size; t->n += (size_t)n)
+		if ((n = read(fd, t->bytes + t->n, (size_t)st.st_size - t->n)) <= 0)
+			break;
 	t->bytes[t->n] = '\0';
 	t->changed = st.st_mtime;
-	fclose(f);
+	close(fd);
 	return true;
 }
 
-/* Below dir, the whole path and every shorter tail of it. */
-static bool slurp_below(const char *dir, const char *file, struct text *t)
+static bool slurp_at(struct img_set *set, const char *path, struct text *t)
 {
-	bool found = false;
+	int fd = door_open(DOOR_SOURCE, path);
 
-	for (const char *tail = file; tail && !found; tail = strchr(tail, '/')) {
-		tail += strspn(tail, "/");
-		char *path = xasprintf("%s/%s", dir, tail);
-
-		found = slurp(path, t);
-		free(path);
+	if (fd < 0 && errno == EPERM && !set->source_refused) {
+		set->source_refused = true;
+		img_note(set, "%s and the like are not shown: they lie outside of the program's own tree; --source-root "
+			      "DIR shows them", path);
 	}
-	return found;
+	return slurp(fd, t);
 }
 
-/* A relative name means: from the directory some unit of the program was compiled in. */
-static bool slurp_from_build_dirs(struct img_set *set, const char *file, struct text *t)
+/* Calls visit() for each directory some unit of the program was compiled in. */
+static bool each_build_dir(struct img_set *set, bool (*visit)(struct img_module *, const char *, void *), void *arg)
 {
 	for (size_t i = 0; i < set->modules.n; i++) {
 		Dwarf *dwarf = img_is_runtime(set->modules.v[i]) ? NULL :
@@ -72,31 +75,47 @@ static bool slurp_from_build_dirs(struct img_set *set, const char *file, struct 
 			if (!dir || (last && !strcmp(last, dir)))
 				continue;
 			last = dir;
-			char *path = xasprintf("%s/%s", dir, file);
-			bool found = slurp(path, t);
-
-			free(path);
-			if (found)
+			if (visit(set->modules.v[i], dir, arg))
 				return true;
 		}
 	}
 	return false;
 }
 
+/* Debug information is believed where its program lies on this disk. */
+static bool tell_build_dir(struct img_module *m, const char *dir, void *arg)
+{
+	(void)arg;
+	if (m->on_disk)
+		door_open(DOOR_COMPILED, dir);
+	return false;
+}
+
+struct wanted {
+	const char *file;
+	struct text *text;
+};
+
+static bool slurp_from(struct img_module *m, const char *dir, void *arg)
+{
+	struct wanted *w = arg;
+	char *path = xasprintf("%s/%s", dir, w->file);
+	bool found = slurp_at(m->set, path, w->text);
+
+	free(path);
+	return found;
+}
+
+/* A relative name means: from the directory some unit of the program was compiled in. */
 static void find_source(struct img_set *set, const char *file, struct text *t)
 {
-	const char *list = getenv("CSCHED_SOURCE_PATH");
-	char *copy, *rest, *dir;
-	bool found = file[0] == '/' ? slurp(file, t) :
-		     slurp_from_build_dirs(set, file, t) || slurp(file, t);
-
-	if (found || !list)
+	if (!set->build_dirs_told)
+		each_build_dir(set, tell_build_dir, NULL);
+	set->build_dirs_told = true;
+	if (file[0] != '/' && each_build_dir(set, slurp_from, &(struct wanted){ file, t }))
 		return;
-	rest = copy = xstrdup(list);
-	while (!found && (dir = strsep(&rest, ":")))
-		if (*dir)
-			found = slurp_below(dir, file, t);
-	free(copy);
+	if (!slurp_at(set, file, t))
+		slurp(door_open(DOOR_SOURCE_TAIL, file), t);
 }
 
 /* Text written after the last build is not the text that was recorded. */
@@ -108,7 +127,7 @@ static void warn_if_newer(struct img_set *set, const char *file, time_t changed)
 	for (size_t i = 0; i < set->modules.n; i++) {
 		const struct img_module *m = set->modules.v[i];
 
-		if (m->code.path && !img_is_runtime(m) && stat(m->code.path, &st) == 0 &&
+		if (m->code.elf && m->code.fd >= 0 && !img_is_runtime(m) && fstat(m->code.fd, &st) == 0 &&
 		    st.st_mtime > built)
 			built = st.st_mtime;
 	}

@@ -115,8 +115,8 @@ void report_init(struct report *r, const struct sym_trace *t, const struct sched
 		 const struct dsp *d);
 
 /* A source_line callback that reads files from disk: arg is from
- * report_source_new(), which looks beside the given directories too. */
-struct report_source *report_source_new(const char *const *dirs, size_t ndirs);
+ * report_source_new(). common/door.h says which files may be read. */
+struct report_source *report_source_new(void);
 const char *report_source_line(void *source, const char *file, unsigned line);
 void report_source_free(struct report_source *s);
 

@@ -1,5 +1,6 @@
-/* Source lines from disk, for people who have the source where the compiler had it. */
+/* Source lines from disk, for people who have the source where the compiler had it: common/door.h. */
 #include "analyzer/report/internal.h"
+#include "common/door.h"
 
 #include <string.h>
 
@@ -13,38 +14,30 @@ struct source_file {
 };
 
 struct report_source {
-	VEC(char *) dirs;
 	VEC(struct source_file) files;
 };
 
-struct report_source *report_source_new(const char *const *dirs, size_t ndirs)
+struct report_source *report_source_new(void)
 {
-	struct report_source *s = xcalloc(1, sizeof *s);
-
-	for (size_t i = 0; i < ndirs; i++)
-		vec_push(&s->dirs, xstrdup(dirs[i]));
-	return s;
+	return xcalloc(1, sizeof(struct report_source));
 }
 
 void report_source_free(struct report_source *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->dirs.n; i++)
-		free(s->dirs.v[i]);
 	for (size_t i = 0; i < s->files.n; i++) {
 		free(s->files.v[i].name);
 		free(s->files.v[i].text);
 		free(s->files.v[i].lines);
 	}
-	vec_free(&s->dirs);
 	vec_free(&s->files);
 	free(s);
 }
 
-static char *slurp(const char *path)
+static char *slurp(int fd)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	struct strbuf b = { 0 };
 	char buf[4096];
 	size_t n;
@@ -53,7 +46,7 @@ static char *slurp(const char *path)
 		return NULL;
 	while (b.n < MAX_FILE && (n = fread(buf, 1, sizeof buf, f)) > 0)
 		strbuf_add(&b, buf, n);
-	/* A directory opens but does not read; a NUL means this is no source. */
+	/* A NUL means this is no source. */
 	bool bad = ferror(f) || !b.n || memchr(b.s, 0, b.n);
 
 	fclose(f);
@@ -64,22 +57,12 @@ static char *slurp(const char *path)
 	return strbuf_take(&b);
 }
 
-/* The path itself, then below each directory with ever fewer leading parts. */
-static char *find_text(struct report_source *s, const char *name)
+/* The path itself, then below each directory with ever fewer leading parts; see common/door_source.c. */
+static char *find_text(const char *name)
 {
-	char *text = slurp(name);
+	char *text = slurp(door_open(DOOR_SOURCE, name));
 
-	for (size_t i = 0; !text && i < s->dirs.n; i++) {
-		for (const char *tail = name; !text && tail; tail = strchr(tail, '/')) {
-			while (*tail == '/')
-				tail++;
-			char *path = xasprintf("%s/%s", s->dirs.v[i], tail);
-
-			text = slurp(path);
-			free(path);
-		}
-	}
-	return text;
+	return text ? text : slurp(door_open(DOOR_SOURCE_TAIL, name));
 }
 
 static void split(struct source_file *f)
@@ -107,7 +90,7 @@ const char *report_source_line(void *source, const char *file, unsigned line)
 		if (!strcmp(s->files.v[i].name, file))
 			f = &s->files.v[i];
 	if (!f) {
-		struct source_file fresh = { .name = xstrdup(file), .text = find_text(s, file) };
+		struct source_file fresh = { .name = xstrdup(file), .text = find_text(file) };
 
 		split(&fresh);
 		vec_push(&s->files, fresh);

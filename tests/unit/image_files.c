@@ -1,4 +1,6 @@
 /* Finding files: stripped, split off, moved, replaced, missing; and their bytes. */
+#include "common/door.h"
+#include "common/vec.h"
 #include "tests/unit/image_live.h"
 
 #include <dlfcn.h>
@@ -176,10 +178,10 @@ static void check_source(void)
 	      !img_source_line(set, "text.c", 3) && !img_source_line(set, "text.c", 0),
 	      "source: lines");
 	CHECK(!img_source_line(set, "/build/lib/far.c", 1), "source: missing");
-	setenv("CSCHED_SOURCE_PATH", "/nonexistent:tree", 1);
+	door_add_sources("/nonexistent");
+	door_add_sources("tree");
 	CHECK(same(img_source_line(set, "/build/proj/lib/far.c", 1), "int far;"),
-	      "source: found below CSCHED_SOURCE_PATH");
-	unsetenv("CSCHED_SOURCE_PATH");
+	      "source: found below a directory that was named");
 	CHECK(!has_note(set, "text.c"), "source: an old file needs no note");
 	CHECK(same(img_source_line(set, "new.c", 1), "new") && has_note(set, "new.c"),
 	      "source: a file newer than the program is noted");

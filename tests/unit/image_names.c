@@ -1,4 +1,5 @@
 /* Frames, inlined frames, names and values of a C program, by compiler and flags. */
+#include "common/door.h"
 #include "tests/unit/image_live.h"
 
 #include <pthread.h>
@@ -236,6 +237,7 @@ static void check_program(const char *compiler, const char *flags)
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	door_add_sources(live_root()); /* the programs are built elsewhere */
 	check_program("gcc", "-g -O0");
 	check_program("gcc", "-g -O2");
 	check_program("gcc", "-gdwarf-4 -O0 -no-pie");
