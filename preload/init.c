@@ -47,6 +47,14 @@ static bool under_valgrind(void)
 	return answer;
 }
 
+/* Inherited over exec. */
+static bool clock_is_forbidden(void)
+{
+	int how = PR_TSC_ENABLE;
+
+	return !raw(SYS_prctl, PR_GET_TSC, &how, 0, 0, 0) && how != PR_TSC_ENABLE;
+}
+
 static const char *environment(char **envp, const char *name)
 {
 	size_t n = strlen(name);
@@ -148,6 +156,10 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	text_str(&copy, given ? given : "");
 	say_start();
 	shim_options_parse(options);
+	if (clock_is_forbidden()) {
+		say_in_tree("the time-stamp counter is forbidden (PR_SET_TSC): the program is not recorded");
+		return;
+	}
 	if (under_valgrind()) {
 		say_in_tree("valgrind runs the program: it is not recorded");
 		return;

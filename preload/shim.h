@@ -75,6 +75,7 @@ struct shim_thread {
 	uint32_t pending_index;
 	char id[SHIM_ID_MAX];      /* "T0.2.1"; deep families end in "~" */
 	void *alt_stack;           /* sync mode: for our fault handlers */
+	uint32_t alt_flags;        /* SS_AUTODISARM, when the program has disabled its own with it */
 	uint64_t hidden_mask;      /* fault signals the program believes to be blocked */
 	void *translator;          /* the translator's context, its own business, ... */
 	const uint64_t *path_ptr;  /* ... but for its record pointer; NULL: does not move */

@@ -18,6 +18,8 @@ static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, S
 #define SYNCHRONOUS (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGSYS) | \
 		     BIT(SIGTRAP))
 
+#define SS_AUTODISARM_BIT (1u << 31)
+
 static bool active;
 static uint64_t ours;                 /* signals whose handler is ours now */
 static struct sigaction view[65] RAW_LARGE;     /* fatal signals: what the program believes */
@@ -177,24 +179,37 @@ void signals_thread_end(struct shim_thread *t)
 int signals_altstack(const stack_t *ss, stack_t *old)
 {
 	struct shim_thread *t = shim_self_known();
-	stack_t now = { 0 };
-	long err = raw(SYS_sigaltstack, ss, &now);
+	stack_t before = { 0 };
 
-	if (err)
-		return (int)-err;
-	bool was_ours = t && t->alt_stack && now.ss_sp == t->alt_stack;
+	raw(SYS_sigaltstack, NULL, &before);
+	/* The kernel writes *old: a bad pointer is its to refuse. */
+	long err = raw(SYS_sigaltstack, ss, old);
+	bool was_ours = t && t->alt_stack && before.ss_sp == t->alt_stack;
 
-	if (old) {
-		*old = now;
-		if (was_ours) {
-			old->ss_sp = NULL;
-			old->ss_size = 0;
-			old->ss_flags = SS_DISABLE;
+	if (!err && old && was_ours) {
+		old->ss_sp = NULL;
+		old->ss_size = 0;
+		old->ss_flags = (int)(SS_DISABLE | t->alt_flags);
+	}
+	/* SS_AUTODISARM may come with it; the kernel shows it as long as nothing else is set. */
+	if (ss && (!err || err == -EFAULT) && t && t->alt_stack) {
+		stack_t now = { 0 };
+
+		raw(SYS_sigaltstack, NULL, &now);
+		if (now.ss_flags & SS_DISABLE) {
+			t->alt_flags = (uint32_t)now.ss_flags & SS_AUTODISARM_BIT;
+			set_ours(t);
 		}
 	}
-	if (ss && ss->ss_flags & SS_DISABLE && t && t->alt_stack)
-		set_ours(t);
-	return 0;
+	return (int)-err;
+}
+
+void signals_exec(bool begin)
+{
+	struct shim_thread *t = shim_self_known();
+
+	if (t && t->hidden_mask)
+		raw(SYS_rt_sigprocmask, begin ? SIG_BLOCK : SIG_UNBLOCK, &t->hidden_mask, NULL, 8);
 }
 
 /* ---- the program's view ---- */

@@ -36,6 +36,8 @@ int signals_sigaction(int sig, const struct sigaction *act, struct sigaction *ol
 /* After a signal()-like call that returned prev: repairs our side, returns the program's view. */
 sighandler_t signals_after_signal(int sig, sighandler_t prev);
 int signals_mask(int how, const sigset_t *set, sigset_t *old);
+/* The program's mask, as it believes it to be, for the program that an exec or spawn makes; and back. */
+void signals_exec(bool begin);
 int signals_altstack(const stack_t *ss, stack_t *old);
 
 #endif

@@ -11,6 +11,7 @@
 #include "preload/signals.h"
 #include "preload/watch.h"
 
+#include <asm/prctl.h>
 #include <errno.h>
 
 #define MAX_SLOTS 16384
@@ -273,9 +274,12 @@ void shim_thread_tid(struct shim_thread *t, uint32_t tid)
 /* pthread_self() as libc computes it: the thread control block points to itself. */
 static uint64_t own_pthread(void)
 {
-	uint64_t tcb;
+	uint64_t fs = 0, tcb = 0;
 
-	__asm__("movq %%fs:16, %0" : "=r"(tcb));
+	/* It may have none: made by a bare clone(). */
+	raw(SYS_arch_prctl, ARCH_GET_FS, &fs);
+	if (fs)
+		raw_peek(&tcb, fs + 16, sizeof tcb);
 	return tcb;
 }
 

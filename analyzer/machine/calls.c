@@ -342,6 +342,7 @@ static enum action perform_signal(struct mach_run *r, struct run_thread *t)
 	kernel_wrote(r, t, s->frame, s->bytes, s->frame_len);
 	if (r->m->slots)
 		run_frame_shadow(r, s);
+	run_handler_state(r);
 	for (unsigned i = 0; i < 16; i++)
 		run_set_reg(r, i, s->regs[i]);
 	mach_set_rflags(g, s->regs[TRC_RFLAGS]);

@@ -393,6 +393,7 @@ void run_onward_forget(struct mach_run *r);
 /* calls.c: what ordered points do */
 enum action run_perform(struct mach_run *r, struct run_thread *t);
 /* frames.c */
+void run_handler_state(struct mach_run *r);
 void run_frame_shadow(struct mach_run *r, const struct trc_signal *s);
 enum action run_return_from_handler(struct mach_run *r, struct run_thread *t);
 void run_note(struct mach_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

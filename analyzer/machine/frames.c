@@ -43,6 +43,23 @@ static void load_fpstate(struct mach_run *r, uint64_t at)
 		special_frame_load(r->m, at, present);
 }
 
+/* Handlers begin with nothing in these registers; those of older recorders inherited what there was. */
+void run_handler_state(struct mach_run *r)
+{
+	uint8_t x[XSTATE_BASIC];
+	uint32_t mxcsr = 0x1f80;
+
+	if (!trc_identity_uint(r->t, "handlers_fresh", 0))
+		return;
+	memset(x, 0, sizeof x);
+	memcpy(x + 24, &mxcsr, sizeof mxcsr);
+	xstate_load(&r->m->xlayout,
+		    &(struct mach_regs_at){ mach_at(r->m, MACH_OFF(YMM0)), &r->m->frame->wide, r->m->frame->fx },
+		    x, sizeof x, 0);
+	if (r->m->slots)
+		shadow_forget_vectors(r->m);
+}
+
 /*
  * The kernel's frame holds the registers: their expressions go there with them, and come back
  * unless the handler wrote something else. Flags have none in a frame.

@@ -139,6 +139,10 @@ static void load_basic(const struct mach_regs_at *to, const uint8_t *area, uint6
 	if (present & X_BIT(X_X87)) {
 		memcpy(to->fx, area, 24);
 		memcpy(to->fx + 32, area + 32, 128);
+	} else { /* as after FNINIT */
+		memset(to->fx, 0, 24);
+		memset(to->fx + 32, 0, 128);
+		memcpy(to->fx, (const uint8_t[2]){ 0x7f, 0x03 }, 2);
 	}
 	memcpy(&mxcsr, area + 24, 4);
 	mxcsr = (mxcsr & 0xffff) | 0x1f80;

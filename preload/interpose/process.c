@@ -1,5 +1,6 @@
 /* Processes: fork, exec, spawn, and every way to end. */
 #include "preload/interpose/real.h"
+#include "preload/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,8 +72,12 @@ void *shim_vfork_begin(uint64_t site)
 	do {                                                      \
 		if (real_on())                                    \
 			BEGIN(TRC_OP_EXEC, path, 0);              \
+		if (signals_active())                             \
+			signals_exec(true);                       \
 		int exec_ret_ = call;                             \
                                                                   \
+		if (signals_active())                             \
+			signals_exec(false);                      \
 		if (real_on())                                    \
 			DONE(TRC_OP_EXEC, path, errno, 0);        \
 		return exec_ret_;                                 \
@@ -158,7 +163,12 @@ EXPORT int execle(const char *path, const char *arg, ...)
 		if (!real_on())                                                               \
 			return REAL(name)(pid, path, acts, attr, argv, envp);                 \
 		BEGIN(TRC_OP_SPAWN, path, 0);                                                 \
+		if (signals_active())                                                         \
+			signals_exec(true);                                                   \
 		int err = REAL(name)(&child, path, acts, attr, argv, envp);                   \
+                                                                                              \
+		if (signals_active())                                                         \
+			signals_exec(false);                                                  \
                                                                                               \
 		if (!err && pid)                                                              \
 			*pid = child;                                                         \

@@ -85,13 +85,53 @@ void sig_load_fpstate(struct tr_ctx *c, uint64_t at)
 	__asm__ volatile("xrstor64 %0" : : "m"(a), "a"(lo), "d"(hi) : "memory");
 }
 
-static uint64_t frame_top(struct tr_ctx *c, const struct tr_sigaction *a)
+/*
+ * What a handler begins with, as the kernel has it: the frame holds the interrupted state, the processor
+ * the one after FNINIT, with MXCSR at its default and every vector register zero. Protection keys are a matter of
+ * memory, not of arithmetic: these get the kernel's default.
+ */
+#define XCR0_PKRU (1ull << 9)
+#define PKRU_DEFAULT 0x55555554u
+static void fresh_fpstate(struct tr_ctx *c)
+{
+	_Alignas(64) uint8_t a[576];
+	const uint16_t control = 0x37f;
+	const uint32_t mxcsr = 0x1f80;
+	uint64_t parts = tr_machine.xcr0 & ~XCR0_PKRU;
+
+	memset(a, 0, sizeof a);
+	memcpy(a, &control, sizeof control);
+	memcpy(a + 24, &mxcsr, sizeof mxcsr);
+	memset(c->vec15, 0, sizeof c->vec15);
+	if (!tr_machine.xcr0) {
+		__asm__ volatile("fxrstor64 %0" : : "m"(a));
+		return;
+	}
+	__asm__ volatile("xrstor64 %0" : : "m"(a), "a"((uint32_t)parts), "d"((uint32_t)(parts >> 32)) : "memory");
+	if (tr_machine.xcr0 & XCR0_PKRU)
+		__asm__ volatile(".byte 0x0f, 0x01, 0xef" /* wrpkru */ : : "a"(PKRU_DEFAULT), "c"(0), "d"(0) : "memory");
+}
+
+static bool within_alternate(const struct tr_ctx *c, uint64_t sp)
+{
+	return sp > c->alt.sp && sp - c->alt.sp <= c->alt.size;
+}
+
+bool sig_on_alternate(const struct tr_ctx *c, uint64_t sp)
+{
+	return !((uint32_t)c->alt.flags & SIG_ALT_AUTODISARM) && within_alternate(c, sp);
+}
+
+/* *alternate: the frame must lie on the alternate stack, or there is none. */
+static uint64_t frame_top(struct tr_ctx *c, const struct tr_sigaction *a, bool *alternate)
 {
 	uint64_t sp = c->regs[REG_RSP_];
-	bool on_alt = sp - c->alt.sp < c->alt.size;
 
-	if ((a->flags & SA_ONSTACK) && c->alt.size && !(c->alt.flags & 2) && !on_alt)
+	*alternate = sig_on_alternate(c, sp);
+	if ((a->flags & SA_ONSTACK) && c->alt.size && !sig_on_alternate(c, sp - 128)) {
+		*alternate = true;
 		return c->alt.sp + c->alt.size;
+	}
 	return sp - 128;
 }
 
@@ -143,7 +183,8 @@ static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fa
 {
 	struct tr_sigaction a = c->signals->act[si->signo];
 	_Alignas(64) uint8_t image[12288];
-	uint64_t interrupted = c->pc, top = frame_top(c, &a);
+	bool alternate;
+	uint64_t interrupted = c->pc, top = frame_top(c, &a, &alternate);
 	uint64_t fp = (top - tr_machine.xsave_size - 4) & ~63ull;
 	uint64_t at = ((fp - sizeof(struct tr_frame)) & ~15ull) - 8;
 	struct tr_frame *f = (struct tr_frame *)(image + (at & 63));
@@ -153,11 +194,11 @@ static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fa
 	memset((uint8_t *)f + sizeof *f, 0, gap - sizeof *f);
 	uint32_t len = gap + sig_fpstate(c, (uint8_t *)f + gap);
 
-	if (!tr_copy((void *)at, f, len))
+	if ((alternate && !within_alternate(c, at)) || !tr_copy((void *)at, f, len))
 		return false;
-	if (c->alt.flags & (int32_t)0x80000000u) { /* SS_AUTODISARM */
-		c->alt = (struct tr_stack){ .flags = 2 };
-	}
+	fresh_fpstate(c);
+	if ((uint32_t)c->alt.flags & SIG_ALT_AUTODISARM)
+		c->alt = (struct tr_stack){ .flags = SIG_ALT_DISABLE };
 	c->regs[REG_RSP_] = at;
 	c->regs[REG_RDI_] = (uint64_t)si->signo;
 	c->regs[REG_RSI_] = at + offsetof(struct tr_frame, info);
@@ -180,11 +221,15 @@ static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fa
 	return true;
 }
 
-static void overflow(struct tr_ctx *c)
+/* The frame of signal `of` did not fit: that is a fault of its own, and may have a handler with a better stack. */
+static void overflow(struct tr_ctx *c, int of)
 {
-	struct tr_siginfo si = { .signo = SIGSEGV, .code = 128 };
+	struct tr_siginfo si = { .signo = SIGSEGV, .code = SI_KERNEL };
+	bool may = of != SIGSEGV && c->signals->act[SIGSEGV].handler > 1 && !(c->sigmask & SIG_BIT(SIGSEGV));
 
-	tr_fatal(c, &si);
+	c->has_wait_mask = false;
+	if (!may || !enter_handler(c, &si, false))
+		tr_fatal(c, &si);
 }
 
 static void deliver_fault(struct tr_ctx *c)
@@ -195,7 +240,7 @@ static void deliver_fault(struct tr_ctx *c)
 	if (c->signals->act[si.signo].handler <= 1 || (c->sigmask & SIG_BIT(si.signo)))
 		tr_fatal(c, &si);
 	if (!enter_handler(c, &si, true))
-		overflow(c);
+		overflow(c, si.signo);
 }
 
 static void hand_back(const struct tr_siginfo *si)
@@ -342,7 +387,7 @@ static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 	}
 	c->call_pc = 0;
 	if (!enter_handler(c, si, false))
-		overflow(c);
+		overflow(c, si->signo);
 }
 
 /* On the native stack; c->regs and c->pc are the application's. */

@@ -18,6 +18,8 @@ void tr_new_generation(struct tr_ctx *c, uint64_t pc, uint64_t now)
 	__atomic_store_n(&c->generation, now, __ATOMIC_RELEASE);
 }
 
+#define VSYSCALL 0xffffffffff600000ull /* three calls of before the vdso, which the kernel emulates */
+
 /* The fragment at pc, or NULL after arranging for the fault or for native execution. */
 static struct tr_frag *find(struct tr_ctx *c, uint64_t pc, struct tr_way way)
 {
@@ -27,9 +29,10 @@ static struct tr_frag *find(struct tr_ctx *c, uint64_t pc, struct tr_way way)
 	c->pc = pc;
 	if (found == TR_FOUND)
 		return f;
-	if (found == TR_UNMAPPED) {
-		c->fault = (struct tr_siginfo){ .signo = 11, .code = 1, .address = pc };
-		c->pending = 1;
+	if (found == TR_UNMAPPED && pc / RAW_PAGE == VSYSCALL / RAW_PAGE) {
+		tr_detach(c, "the program calls the vsyscall page");
+	} else if (found == TR_UNMAPPED) {
+		tr_fetch_fault(c, pc);
 	} else {
 		tr_detach(c, "code that cannot be translated (writable, unknown instruction, or a debugger's breakpoint)");
 	}
@@ -101,8 +104,8 @@ static void special(struct tr_ctx *c)
 	c->pc = x->pc;
 	if (x->kind == TRC_FRAG_SYSCALL)
 		next = tr_syscall(c, c->pc, target);
-	else
-		tr_nondet(c, c->pc);
+	else if (!tr_nondet(c, c->pc))
+		next = c->pc;
 	c->pc = next;
 	tr_note_generation(c, next); /* behind the call's records */
 	if (next == target && body && generation == tr.generation && !tr.detached) {

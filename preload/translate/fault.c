@@ -3,7 +3,11 @@
  * instruction it belongs to, and what the registers are. Walks the fragment as
  * fragment.c built it; the emitted length of every instruction is on file.
  */
+#include "preload/maps.h"
 #include "preload/translate/emit.h"
+
+#include <fcntl.h>
+#include <signal.h>
 
 /* order.c has put rcx and rdx away. */
 static void release_shard(struct tr_ctx *c, uint64_t regs[16])
@@ -78,4 +82,84 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			exit++;
 	}
 	return false;
+}
+
+/* ---- code that cannot be fetched ---- */
+
+#define TRAP_PROTECTION 13
+#define TRAP_PAGE 14
+/* Of a page fault's error code: the page is there, user mode, an instruction was fetched. */
+#define ERROR_PRESENT 1
+#define ERROR_FETCH (4 | 16)
+#define PAGEMAP_PRESENT (1ull << 63)
+
+struct place {
+	uint64_t pc;
+	bool mapped, accessible;
+};
+
+static uint64_t hex(const char **p)
+{
+	uint64_t v = 0;
+
+	for (;; (*p)++) {
+		if (**p >= '0' && **p <= '9')
+			v = v << 4 | (uint64_t)(**p - '0');
+		else if (**p >= 'a' && **p <= 'f')
+			v = v << 4 | (uint64_t)(**p - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+/* "start-end perm ..." */
+static void look(char *line, void *arg)
+{
+	struct place *at = arg;
+	const char *p = line;
+	uint64_t start = hex(&p);
+
+	p++;
+	uint64_t end = hex(&p);
+
+	if (at->pc < start || at->pc >= end)
+		return;
+	at->mapped = true;
+	at->accessible = p[1] == 'r' || p[2] == 'w';
+}
+
+static bool page_is_there(uint64_t pc)
+{
+	uint64_t entry = 0;
+	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+
+	if (raw_failed(fd))
+		return false;
+	raw(SYS_pread64, fd, &entry, sizeof entry, pc / RAW_PAGE * sizeof entry);
+	raw(SYS_close, fd);
+	return entry & PAGEMAP_PRESENT;
+}
+
+/*
+ * What the processor and the kernel say when a program jumps to where there is no code: outside the canonical range, in the
+ * kernel's half, to memory that is not executable, to none. Under tr_lock().
+ */
+void tr_fetch_fault(struct tr_ctx *c, uint64_t pc)
+{
+	static char buf[MAPS_BUFFER] RAW_LARGE;
+	struct place at = { .pc = pc };
+	bool canonical = (int64_t)(pc << 16) >> 16 == (int64_t)pc, kernel = pc >> 63;
+
+	c->pending = 1;
+	c->fault = (struct tr_siginfo){ .signo = SIGSEGV, .code = SI_KERNEL };
+	c->fault_error = 0;
+	c->fault_trap = TRAP_PROTECTION;
+	if (!canonical)
+		return;
+	if (!kernel)
+		maps_read(buf, look, &at);
+	c->fault.code = at.mapped ? SEGV_ACCERR : SEGV_MAPERR;
+	c->fault.address = c->fault_cr2 = pc;
+	c->fault_trap = TRAP_PAGE;
+	c->fault_error = ERROR_FETCH | (kernel || (at.accessible && page_is_there(pc)) ? ERROR_PRESENT : 0);
 }

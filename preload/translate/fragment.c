@@ -382,6 +382,11 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 
 	if (!range)
 		return TR_UNMAPPED;
+	uint8_t first;
+
+	/* A file that is shorter by now, or memory that may only be executed: natively it does what it does. */
+	if (!tr_copy(&first, (const void *)pc, 1))
+		return TR_UNTRANSLATABLE;
 	if (range->writable || tr_tables_full() || emit_constants_full())
 		return TR_UNTRANSLATABLE;
 	in = *tr_insn_at(pc);

@@ -4,6 +4,7 @@
  */
 #include "preload/translate/emit.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
@@ -233,10 +234,14 @@ bool tr_settled(void)
 {
 	if (!tr.unsettled)
 		return true;
-	for (struct tr_ctx *c = tr.contexts; c; c = c->next)
+	for (struct tr_ctx *c = tr.contexts; c; c = c->next) {
+		/* Killed alone, it has not said so. */
+		if (c->own_process && c->alive && c->thread->tid && raw(SYS_kill, c->thread->tid, 0) == -ESRCH)
+			c->alive = 0;
 		if (c->alive && !c->native && !__atomic_load_n(&c->in_call, __ATOMIC_ACQUIRE) &&
 		    __atomic_load_n(&c->generation, __ATOMIC_ACQUIRE) != tr.generation)
 			return false;
+	}
 	tr.unsettled = false;
 	return true;
 }

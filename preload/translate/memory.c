@@ -75,8 +75,10 @@ static void map(struct call *k)
 	int prot = (int)k->args[2], flags = (int)k->args[3], fd = (int)k->args[4];
 	uint64_t len = page_up(k->args[1]);
 
-	if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && tr_owns(k->args[0], k->args[0] + len)) {
-		k->result = -ENOMEM;
+	/* What is wrong in itself is the kernel's to say. */
+	if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && !(k->args[0] % RAW_PAGE) &&
+	    tr_owns(k->args[0], k->args[0] + len)) {
+		k->result = flags & MAP_FIXED_NOREPLACE ? -EEXIST : -ENOMEM;
 		return;
 	}
 	k->result = raw(SYS_mmap, k->args[0], k->args[1], prot, flags, fd, k->args[5]);
@@ -99,7 +101,7 @@ static void unmap(struct call *k)
 {
 	uint64_t start = k->args[0], end = start + page_up(k->args[1]);
 
-	if (tr_owns(start, end)) {
+	if (!(start % RAW_PAGE) && start < end && tr_owns(start, end)) {
 		/* Around ours, piece by piece; what we keep is not the program's business. */
 		k->result = 0;
 		while (start < end) {
@@ -131,7 +133,7 @@ static void protect(struct call *k)
 	uint64_t start = k->args[0], end = start + page_up(k->args[1]);
 	int prot = (int)k->args[2];
 
-	if (tr_owns(start, end)) {
+	if (!(start % RAW_PAGE) && tr_owns(start, end)) {
 		k->result = -ENOMEM;
 		return;
 	}

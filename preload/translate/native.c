@@ -6,6 +6,8 @@
 #include "preload/signals.h"
 #include "preload/translate/signal.h"
 
+#include <linux/prctl.h>
+
 static char reason[120];
 
 /* Under tr_lock(). The calling thread leaves at its next tr_go_on(). */
@@ -79,7 +81,8 @@ void tr_leave(struct tr_ctx *c)
 	c->native = true;
 	bool last = last_one(c);
 	tr_unlock();
-	if (c->falls_silent)
+	/* Without the time-stamp counter there is no recorder. */
+	if (c->falls_silent || c->no_tsc)
 		shim_fall_silent();
 	if (last) {
 		/* From here on the shim works as in sync mode. */
@@ -89,6 +92,8 @@ void tr_leave(struct tr_ctx *c)
 			signals_start();
 	}
 	raw(SYS_set_tid_address, c->clear_tid);
+	if (c->no_tsc)
+		raw(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	tr_set_gs(c->native_gs);
 	/* Signals noted and not delivered: the program's own handlers take them now. */
 	for (unsigned i = 0; i < TR_QUEUE; i++)

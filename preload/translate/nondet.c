@@ -60,16 +60,30 @@ static void execute(struct tr_ctx *c, const struct insn *in)
 	}
 }
 
-void tr_nondet(struct tr_ctx *c, uint64_t pc)
+/* As the processor does it when the kernel has forbidden the instruction. */
+static bool faults(struct tr_ctx *c, const struct insn *in)
+{
+	if (!c->no_tsc || (in->nondet != TRC_RDTSC && in->nondet != TRC_RDTSCP))
+		return false;
+	c->fault = (struct tr_siginfo){ .signo = 11, .code = 128 };
+	c->fault_error = 0;
+	c->fault_trap = 13;
+	c->pending = 1;
+	return true;
+}
+
+bool tr_nondet(struct tr_ctx *c, uint64_t pc)
 {
 	struct rec_stream *s = &c->thread->rec;
 	struct insn in;
 
 	insn_decode(&in, (const uint8_t *)pc, 15, pc);
+	if (faults(c, &in))
+		return false;
 	execute(c, &in);
 	struct trc_nondet *r = rec_begin(s, sizeof *r);
 	if (!r)
-		return;
+		return true;
 	bool dest = in.nondet == TRC_RDRAND || in.nondet == TRC_RDSEED || in.nondet == TRC_RDPID;
 
 	r->pc = pc;
@@ -82,4 +96,5 @@ void tr_nondet(struct tr_ctx *c, uint64_t pc)
 	r->dest = dest ? c->regs[insn_rm(&in)] : 0;
 	r->rflags = (uint32_t)c->rflags;
 	rec_commit(s, r, TRC_NONDET, in.nondet, sizeof *r);
+	return true;
 }

@@ -70,8 +70,7 @@ static void fork_call(struct call *k, struct clone_request *q)
 	k->ctx->fork_next = k->next;
 	if (q->stack_top)
 		k->ctx->regs[REG_RSP_] = q->stack_top;
-	if (q->flags & CLONE_CHILD_CLEARTID)
-		k->ctx->clear_tid = q->child_tid;
+	k->ctx->clear_tid = q->flags & CLONE_CHILD_CLEARTID ? q->child_tid : 0;
 	tr_forked(k->ctx);
 	k->no_leave = true;
 }
@@ -100,8 +99,10 @@ static struct tr_ctx *child_context(struct call *k, const struct clone_request *
 	n->pc = k->next;
 	n->native_gs = c->native_gs;
 	n->sigmask = c->sigmask;
+	n->no_tsc = c->no_tsc;
 	n->signals = c->signals;
 	n->vfork_child = q->flags & CLONE_VFORK;
+	n->own_process = !(q->flags & (CLONE_THREAD | CLONE_VFORK));
 	if (q->stack_top)
 		n->regs[REG_RSP_] = q->stack_top;
 	if (q->flags & CLONE_CHILD_CLEARTID)
@@ -169,8 +170,13 @@ static void clone_call(struct call *k, struct clone_request *q)
 		k->result = -EAGAIN;
 		return;
 	}
-	/* The kernel tells us when the thread is gone; the program's word is cleared by us. */
-	if (k->nr == SYS_clone)
+	/*
+	 * The kernel tells us when the thread is gone; the program's word is cleared by us. But who can be killed alone
+	 * cannot do that: see tr_ctx_attach().
+	 */
+	if (n->own_process)
+		;
+	else if (k->nr == SYS_clone)
 		args[0] &= ~(uint64_t)CLONE_CHILD_CLEARTID;
 	else if (k->nr == SYS_clone3)
 		q->args.flags &= ~(uint64_t)CLONE_CHILD_CLEARTID, args[0] = (uint64_t)&q->args;
@@ -238,6 +244,8 @@ static void exit_thread(struct call *k)
 		r->ticket = ordered ? tr_order_begin(c->clear_tid) : 0;
 		rec_commit(s, r, TRC_THREAD_EXIT, ordered ? TRC_EXIT_ORDERED : 0, sizeof *r);
 	}
+	if (c->own_process) /* from here on the word is cleared by us, and the kernel clears ours */
+		raw(SYS_set_tid_address, &c->alive);
 	uint32_t zero = 0, *word = (uint32_t *)c->clear_tid;
 	tr_path_close(c);
 	c->thread->translator = NULL;
@@ -250,12 +258,17 @@ static void exit_thread(struct call *k)
 	if (there)
 		raw(SYS_futex, word, FUTEX_WAKE, 1);
 	tr_ctx_leaving(c);
+	if (k->nr == SYS_exit_group)
+		raw(SYS_exit_group, k->args[0]);
 	tr_exit_thread((long)k->args[0]);
 }
 
 static void exit_process(struct call *k)
 {
 	struct tr_ctx *c = k->ctx;
+
+	if (c->own_process) /* it alone: the trace is that of who shares its memory */
+		exit_thread(k);
 
 	if (!c->vfork_child) {
 		if (shim_opt.final)
@@ -314,10 +327,17 @@ static void exec_call(struct call *k)
 			n++;
 		name[n] = 0;
 		shim_exec_begin(name);
+		sig_show_kernel(k->ctx);
+		if (k->ctx->no_tsc)
+			raw(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
 	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
-	if (may)
+	if (may) {
+		if (k->ctx->no_tsc)
+			raw(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+		sig_hide_from_kernel(k->ctx);
 		shim_exec_failed();
+	}
 }
 
 /*
@@ -360,6 +380,69 @@ static bool asks_tid_address(struct call *k)
 	return true;
 }
 
+/* The shim's own clock must go on: whether the program may read it is for nondet.c to say. */
+static bool clock_call(struct call *k)
+{
+	int now = k->ctx->no_tsc ? PR_TSC_SIGSEGV : PR_TSC_ENABLE;
+
+	if (k->nr != SYS_prctl || (k->args[0] != PR_SET_TSC && k->args[0] != PR_GET_TSC))
+		return false;
+	k->result = 0;
+	if (k->args[0] == PR_GET_TSC) {
+		if (tr_copy((void *)k->args[1], &now, sizeof now))
+			call_effect_add(k, k->args[1], sizeof now, TRC_EFFECT_WRITE);
+		else
+			k->result = -EFAULT;
+	} else if (k->args[1] == PR_TSC_ENABLE || k->args[1] == PR_TSC_SIGSEGV) {
+		k->ctx->no_tsc = k->args[1] == PR_TSC_SIGSEGV;
+	} else {
+		k->result = -EINVAL;
+	}
+	return true;
+}
+
+/*
+ * Restartable sequences: the kernel would move a thread that it interrupts inside one, which is in the code cache. So the
+ * area is not registered with it: its processor number stays "unknown", and libraries go without (getcpu, atomics). Calls
+ * are answered as a kernel would to which libc has registered its area; where it has not, there are none (ENOSYS).
+ */
+#define RSEQ_SIZE_MIN 32u
+static long rseq_wrong(const struct tr_ctx *c, uint64_t at, uint64_t len, uint64_t signature)
+{
+	if (at != c->rseq.at || len != c->rseq.len)
+		return -EINVAL;
+	return signature != c->rseq.signature ? -EPERM : 0;
+}
+
+static void rseq_call(struct call *k)
+{
+	struct tr_ctx *c = k->ctx;
+	uint64_t at = k->args[0], len = (uint32_t)k->args[1], flags = (uint32_t)k->args[2],
+		 signature = (uint32_t)k->args[3];
+	static const uint32_t unknown[6] = { 0, (uint32_t)-1 };
+
+	if (flags & 1) {
+		k->result = flags != 1 || !c->rseq.at ? -EINVAL : rseq_wrong(c, at, len, signature);
+		if (!k->result)
+			c->rseq.at = 0;
+	} else if (flags) {
+		k->result = -EINVAL;
+	} else if (c->rseq.at) {
+		k->result = rseq_wrong(c, at, len, signature);
+		k->result = k->result ? k->result : -EBUSY;
+	} else if (len < RSEQ_SIZE_MIN || at % 32) {
+		k->result = -EINVAL;
+	} else if (at != tr_libc_rseq()) {
+		k->result = -ENOSYS;
+	} else if (!tr_copy((void *)at, unknown, 8)) {
+		k->result = -EFAULT;
+	} else {
+		c->rseq.at = at, c->rseq.len = (uint32_t)len, c->rseq.signature = (uint32_t)signature;
+		k->result = 0;
+		call_effect_add(k, at, 8, TRC_EFFECT_WRITE);
+	}
+}
+
 static void futex_call(struct call *k)
 {
 	unsigned op = (unsigned)k->args[1] & FUTEX_CMD_MASK;
@@ -395,16 +478,16 @@ bool call_process(struct call *k)
 	case SYS_execve: case SYS_execveat: exec_call(k); return true;
 	case SYS_futex: futex_call(k); return true;
 	case SYS_arch_prctl: segment_call(k); return true;
-	case SYS_seccomp: case SYS_prctl: return restricts_itself(k) || asks_tid_address(k);
+	case SYS_seccomp: case SYS_prctl: return restricts_itself(k) || asks_tid_address(k) || clock_call(k);
 	case SYS_setuid: case SYS_setfsuid: change_user(k, (uint32_t)k->args[0]); return true;
 	case SYS_setreuid: case SYS_setresuid: change_user(k, (uint32_t)k->args[1]); return true;
 	case SYS_set_tid_address:
 		k->ctx->clear_tid = k->args[0];
+		if (k->ctx->own_process && k->args[0])
+			raw(SYS_set_tid_address, k->args[0]);
 		k->result = raw(SYS_gettid);
 		return true;
-	case SYS_rseq: /* would restart code inside the cache; glibc lives without */
-		k->result = -ENOSYS;
-		return true;
+	case SYS_rseq: rseq_call(k); return true;
 	case SYS_set_thread_area:
 		k->result = -ENOSYS;
 		return true;

@@ -11,16 +11,18 @@ static void action(struct call *k)
 	struct tr_sigaction new, old;
 
 	k->result = -EINVAL;
-	if (sig < 1 || sig > TR_NSIG || k->args[3] != 8)
+	if (k->args[3] != 8)
+		return;
+	k->result = -EFAULT;
+	if (k->args[1] && !tr_copy(&new, (void *)k->args[1], sizeof new))
+		return;
+	k->result = -EINVAL;
+	if (sig < 1 || sig > TR_NSIG || (k->args[1] && (sig == SIGKILL || sig == SIGSTOP)))
 		return;
 	old = c->signals->act[sig];
 	if (k->args[1]) {
-		if (sig == SIGKILL || sig == SIGSTOP)
-			return;
-		k->result = -EFAULT;
-		if (!tr_copy(&new, (void *)k->args[1], sizeof new))
-			return;
 		new.mask &= ~SIG_UNBLOCKABLE;
+		new.flags &= SIG_ACTION_FLAGS;
 		c->signals->act[sig] = new;
 		sig_install(c, sig);
 	}
@@ -67,30 +69,45 @@ static void mask(struct call *k)
 	}
 }
 
+#define ALT_SIZE_MIN 2048u /* bytes: MINSIGSTKSZ */
+
+/* As the kernel does it, with the stack pointer at sp: flags stay as they were given. */
+static long set_alternate(struct tr_ctx *c, struct tr_stack new, uint64_t sp)
+{
+	uint32_t mode = (uint32_t)new.flags & ~SIG_ALT_AUTODISARM;
+
+	if (sig_on_alternate(c, sp))
+		return -EPERM;
+	if (mode > SIG_ALT_DISABLE)
+		return -EINVAL;
+	if (mode == SIG_ALT_DISABLE)
+		new.sp = new.size = 0;
+	else if (new.size < ALT_SIZE_MIN &&
+		 (new.sp != c->alt.sp || new.size != c->alt.size || new.flags != c->alt.flags))
+		return -ENOMEM;
+	new.pad = 0;
+	c->alt = new;
+	return 0;
+}
+
 static void alternate_stack(struct call *k)
 {
 	struct tr_ctx *c = k->ctx;
 	uint64_t sp = c->regs[REG_RSP_];
 	struct tr_stack old = c->alt, new;
-	bool on = old.size && sp - old.sp < old.size;
 
-	if (on)
-		old.flags |= 1; /* SS_ONSTACK */
+	old.flags = (int32_t)((uint32_t)old.flags & SIG_ALT_AUTODISARM);
+	if (!old.size)
+		old.flags |= SIG_ALT_DISABLE;
+	else if (sig_on_alternate(c, sp))
+		old.flags |= SIG_ALT_ONSTACK;
 	k->result = -EFAULT;
 	if (k->args[0]) {
 		if (!tr_copy(&new, (void *)k->args[0], sizeof new))
 			return;
-		if (on) {
-			k->result = -EPERM;
+		k->result = set_alternate(c, new, sp);
+		if (k->result)
 			return;
-		}
-		if (new.flags & 2) {
-			new = (struct tr_stack){ .flags = 2 };
-		} else if (new.size < 2048) {
-			k->result = -ENOMEM;
-			return;
-		}
-		c->alt = new;
 	}
 	k->result = 0;
 	if (k->args[1]) {
@@ -115,10 +132,7 @@ static void return_from_handler(struct call *k)
 	c->rflags = (c->rflags & ~EFLAGS_USER) | (uc.eflags & EFLAGS_USER & ~EFLAGS_TF);
 	sig_load_fpstate(c, uc.fpstate);
 	c->sigmask = uc.mask & ~SIG_UNBLOCKABLE;
-	if (!(c->alt.size && uc.rsp - c->alt.sp < c->alt.size)) {
-		c->alt = uc.stack;
-		c->alt.flags &= ~1;
-	}
+	set_alternate(c, uc.stack, uc.rsp); /* what does not fit is passed over */
 	c->call_pc = 0;
 	c->pc = k->next = uc.rip;
 	k->result = (long)uc.rip;

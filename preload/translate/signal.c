@@ -302,6 +302,28 @@ void sig_install(struct tr_ctx *c, int sig)
 	raw(SYS_rt_sigaction, sig, &k, 0, 8);
 }
 
+void sig_show_kernel(struct tr_ctx *c)
+{
+	struct tr_siginfo si;
+
+	for (int sig = 1; sig <= TR_NSIG; sig++)
+		if ((SIG_FAULTS & SIG_BIT(sig)) && c->signals->act[sig].handler == 1)
+			raw(SYS_rt_sigaction, sig, &c->signals->act[sig], 0, 8);
+	raw(SYS_rt_sigprocmask, SIG_SETMASK, &c->sigmask, 0, 8);
+	while (sig_take_held(c, c->sigmask, &si))
+		raw(SYS_rt_tgsigqueueinfo, raw(SYS_getpid), raw(SYS_gettid), si.signo, &si);
+}
+
+void sig_hide_from_kernel(struct tr_ctx *c)
+{
+	uint64_t open = c->pending ? ~SIG_FAULTS : c->sigmask & ~SIG_FAULTS;
+
+	for (int sig = 1; sig <= TR_NSIG; sig++)
+		if ((SIG_FAULTS & SIG_BIT(sig)) && c->signals->act[sig].handler == 1)
+			sig_install(c, sig);
+	raw(SYS_rt_sigprocmask, SIG_SETMASK, &open, 0, 8);
+}
+
 void sig_restore_native(struct tr_ctx *c)
 {
 	for (int sig = 1; sig <= TR_NSIG; sig++)

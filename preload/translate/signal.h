@@ -30,6 +30,11 @@ _Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
 #define SIG_FATAL (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(13) | SIG_BIT(31))
 #define SIG_UNBLOCKABLE (SIG_BIT(9) | SIG_BIT(19))
 
+#define SIG_ALT_ONSTACK 1
+#define SIG_ALT_DISABLE 2
+#define SIG_ALT_AUTODISARM 0x80000000u
+#define SIG_ACTION_FLAGS 0xdc000807ull /* the kernel forgets all others */
+
 #define EFLAGS_TF 0x100ull
 #define EFLAGS_DF 0x400ull
 #define EFLAGS_RF 0x10000ull
@@ -41,6 +46,12 @@ _Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
 
 void sig_set_kernel_mask(uint64_t app_mask);
 void sig_install(struct tr_ctx *c, int sig); /* what the kernel must know about act[sig] */
+/*
+ * What the next program inherits must be what this one believes: its mask, what it ignores, what is pending. Then an
+ * exec, and should that fail everything as it was.
+ */
+void sig_show_kernel(struct tr_ctx *c);
+void sig_hide_from_kernel(struct tr_ctx *c);
 void sig_restore_native(struct tr_ctx *c);   /* the program's own handlers, for good */
 void sig_queued_to_thread(int signo); /* from now on it may be for one thread, and not for any */
 uint64_t sig_held(const struct tr_ctx *c); /* sent, blocked, and faults: not with the kernel */
@@ -48,6 +59,8 @@ bool sig_take_held(struct tr_ctx *c, uint64_t set, struct tr_siginfo *si);
 void sig_release(struct tr_ctx *c);          /* those that are not blocked any more */
 /* The thread ends, with everything blocked: what was sent to the process, and noted here, is the process's again. */
 void sig_bequeath(struct tr_ctx *c);
+/* Is sp on the application's alternate stack, in the kernel's eyes? Never on one that disarms itself. */
+bool sig_on_alternate(const struct tr_ctx *c, uint64_t sp);
 void sig_registers_to_frame(struct tr_ucontext *uc, const struct tr_ctx *c);
 void sig_registers_from_frame(struct tr_ctx *c, const struct tr_ucontext *uc);
 /* Writes the extended state with its software header; returns its length, magic included. */

@@ -104,6 +104,7 @@ void tr_record_machine(void)
 	TEXT(layout, 200);
 
 	rec_kv_num("event_pc", tr_machine.event_pc);
+	rec_kv_num("handlers_fresh", 1);
 	if (!tr_machine.xcr0)
 		return;
 	text_hex(&layout, tr_machine.xcr0);
@@ -149,29 +150,59 @@ static struct shim_thread *self_hook(void)
 }
 
 /* glibc registered this thread's area; the kernel would write cpu numbers into it unseen. */
-static void rseq_unregister(void)
+#define RSEQ_SIZE 32u
+#define RSEQ_SIGNATURE 0x53053053u
+uint64_t tr_libc_rseq(void)
 {
 	extern const ptrdiff_t __rseq_offset __attribute__((weak));
 	extern const unsigned __rseq_size __attribute__((weak));
 	uint64_t fs = 0;
 
 	if (!&__rseq_size || !__rseq_size)
-		return;
+		return 0;
 	raw(SYS_arch_prctl, ARCH_GET_FS, &fs);
-	raw(SYS_rseq, fs + (uint64_t)__rseq_offset, 32, 1, 0x53053053);
+	return fs + (uint64_t)__rseq_offset;
+}
+
+static void rseq_unregister(struct tr_ctx *c)
+{
+	uint64_t at = tr_libc_rseq();
+
+	if (!at || raw(SYS_rseq, at, RSEQ_SIZE, 1, RSEQ_SIGNATURE))
+		return;
+	c->rseq.at = at, c->rseq.len = RSEQ_SIZE, c->rseq.signature = RSEQ_SIGNATURE;
 }
 
 /* Runs on the native stack with the application's registers in the context. */
 void tr_started(struct tr_ctx *c);
 void tr_started(struct tr_ctx *c)
 {
-	rseq_unregister();
+	rseq_unregister(c);
 	tr_vdso_patch();
 	tr_snapshot(TRC_STREAM_MEMORY);
 	rec_identity_clock(); /* once more: the first was too soon to be exact */
 	tr_record_start(c);
 	c->in_call = false;
 	tr_go_on(c);
+}
+
+/*
+ * The word that the kernel clears when this thread ends: others may join the main thread, too. Without
+ * checkpoint support the kernel does not tell; then glibc's thread control block is looked at, which holds
+ * the thread's number there.
+ */
+#define TCB_TID 720
+static uint64_t own_clear_tid(void)
+{
+	uint64_t at = 0, fs = 0;
+	uint32_t tid = 0;
+
+	if (!raw(SYS_prctl, PR_GET_TID_ADDRESS, &at))
+		return at;
+	raw(SYS_arch_prctl, ARCH_GET_FS, &fs);
+	if (fs && tr_copy(&tid, (void *)(fs + TCB_TID), sizeof tid) && tid == (uint32_t)raw(SYS_gettid))
+		return fs + TCB_TID;
+	return 0;
 }
 
 void tr_takeover(void)
@@ -192,6 +223,7 @@ void tr_takeover(void)
 		return;
 	}
 	raw(SYS_arch_prctl, ARCH_GET_GS, &c->native_gs);
+	c->clear_tid = own_clear_tid();
 	t->translator = c;
 	tr_path_open(c);
 	tr_record_machine();

@@ -149,7 +149,8 @@ void tr_ctx_attach(struct tr_ctx *c)
 
 	raw(SYS_sigaltstack, &st, 0);
 	/* A vfork child's parent looks at the context once more, after the kernel has let go of it. */
-	raw(SYS_set_tid_address, c->vfork_child ? NULL : &c->alive);
+	if (!c->own_process || !c->clear_tid)
+		raw(SYS_set_tid_address, c->vfork_child ? NULL : &c->alive);
 }
 
 static uint64_t segment_base(int code)

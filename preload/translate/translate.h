@@ -164,6 +164,8 @@ struct tr_ctx {
 	bool in_call;              /* blocked or running in a system call */
 	bool native;               /* left translated code for good */
 	bool vfork_child;
+	bool no_tsc;               /* PR_SET_TSC: as far as the program knows, rdtsc faults. We need it */
+	bool own_process;          /* shares our memory, but is no thread of ours: can be killed alone */
 	bool stepping;             /* single-stepping to a boundary */
 	bool path_dead;            /* path bytes go nowhere any more */
 	bool in_callout;
@@ -172,6 +174,10 @@ struct tr_ctx {
 	uint64_t generation;       /* last one this thread noted */
 	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
 	uint64_t clear_tid;        /* the application's */
+	struct {
+		uint64_t at;       /* the area the program believes registered; 0: none */
+		uint32_t len, signature;
+	} rseq;
 	uint64_t sigmask;          /* as the application believes it to be */
 	uint64_t wait_mask;        /* sigsuspend and kin: mask in force when interrupted */
 	bool has_wait_mask;
@@ -316,6 +322,7 @@ bool tr_cache_init(void);
 void tr_lock(void);
 void tr_unlock(void);
 struct tr_region *tr_region_for(uint64_t pc);
+void tr_fetch_fault(struct tr_ctx *c, uint64_t pc); /* fault.c: nothing can be executed there */
 struct tr_frag *tr_frag_of(uint64_t cache_pc);     /* fragment whose body holds it */
 bool tr_in_cache(uint64_t cache_pc);
 void *tr_alloc(size_t len);                        /* own memory, page granular */
@@ -453,7 +460,7 @@ void tr_time(struct tr_ctx *c);
 
 /* syscall.c and friends */
 uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next);
-void tr_nondet(struct tr_ctx *c, uint64_t pc);
+bool tr_nondet(struct tr_ctx *c, uint64_t pc); /* false: it faults */
 uint64_t tr_seq(void);
 
 /* signal.c, deliver.c, fault.c */
@@ -478,6 +485,7 @@ void tr_ctx_attach(struct tr_ctx *c);
 void tr_ctx_leaving(struct tr_ctx *c);               /* its thread ends: another one's, once the kernel says so */
 void tr_ctx_forget_leaving(void);                    /* all: they are not alive in a forked child */
 struct tr_ctx *tr_self(void);
+uint64_t tr_libc_rseq(void); /* the calling thread's area as libc lays it out; 0: this one has none */
 void tr_record_machine(void); /* kv records: what the analyzer must know of it */
 void tr_record_start(struct tr_ctx *c);
 uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard layout */
