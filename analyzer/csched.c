@@ -17,6 +17,7 @@ static const struct command {
 	{ "explain", cmd_explain, "say why a recorded run failed, and in which order it does not" },
 	{ "hunt", cmd_hunt, "run a program under perturbation until it fails, then explain" },
 	{ "replay", cmd_replay, "execute a recorded run again, offline or on the real program" },
+	{ "debug", cmd_debug, "gdb on a recorded run, forwards and backwards" },
 	{ "info", cmd_info, "what is in a trace" },
 	{ "dump", cmd_dump, "every record of a trace, readable" },
 	{ "trace", cmd_trace, "print the symbolic traces of a recorded run" },

@@ -49,6 +49,18 @@ static void collect_assumptions(struct explain_report *r, const struct explanati
 		vec_push(&r->assumptions, e->followed.undetermined[i]);
 }
 
+/* Where the machine executes an event; those behind the end of the record are nowhere in the run. */
+static bool position(void *arg, uint32_t thread, uint32_t index, uint64_t *insns)
+{
+	const struct explanation *e = arg;
+	const struct ext_result *x = e->extracted;
+
+	if (!x->points || (x->computed && index >= x->computed[thread]) || index >= x->trace->threads[thread].nevents)
+		return false;
+	*insns = x->points[thread][index].insn;
+	return true;
+}
+
 void explain_report_init(struct explain_report *x, const char *path, struct explanation *e)
 {
 	struct report *r = &x->report;
@@ -71,6 +83,8 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->run_insns = mach_length(e->run);
 	r->executed_insns = mach_worked(e->run) + e->ordered_insns;
 	r->trace_path = path;
+	r->position = position;
+	r->position_arg = e;
 	r->source_line = source_line;
 	r->source_arg = e->images;
 	r->failure.command = trc_identity(e->t, "command");

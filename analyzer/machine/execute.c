@@ -544,6 +544,7 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 		x.fate = (struct exec_point){ .thread = o->fate->thread, .insn = o->fate->insn };
 	if (o->fate && o->brink)
 		x.brink = (struct exec_point){ .thread = o->brink->thread, .insn = o->brink->insn };
+	run_seek_lost(r);
 	r->execution = &x;
 	e = exec_translate(r, &x, o);
 	if (!e)

@@ -291,6 +291,7 @@ struct mach_run {
 	struct execution *execution;
 	uint64_t fresh;         /* where its next new mapping goes */
 	VEC(struct trc_sync *) computed; /* operations that onward.c made up */
+	struct run_seek *seek; /* seek.c; NULL: nobody moved about yet */
 	/* mach_again */
 	const struct mach_hooks *hooks;
 	struct expr_pool *pool;
@@ -382,6 +383,12 @@ err_t run_log_again(struct mach_run *r, size_t first, size_t last, bool *stopped
 err_t run_log_step(struct mach_run *r, const struct log_step *s);
 err_t run_go_to(struct mach_run *r, uint64_t time, size_t *log);
 uint64_t run_checkpoint_time(struct mach_run *r, uint64_t time); /* of the one it would start at */
+
+/* seek.c: the thread stands at a pc that is looked for; true: that is far enough */
+bool run_sight_stops(struct mach_run *r, struct run_thread *t);
+bool run_sight_pcs(const struct mach_run *r);
+void run_seek_lost(struct mach_run *r);
+void run_seek_free(struct mach_run *r);
 
 /* execute.c: the thread calls the record primitive */
 void exec_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site);

@@ -244,6 +244,62 @@ uint64_t mach_time(const struct mach_run *r);
 bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *hi);
 size_t mach_thread_count(const struct mach_run *r);
 
+/* ---- moving about in the committed order: seek.c ---- */
+
+/*
+ * The run stands where exactly `time` of its instructions are executed, and what follows them without
+ * another one has happened (results of system calls, signals). Beyond the end: at the end.
+ */
+err_t mach_seek(struct mach_run *r, uint64_t time);
+/* Who executes the next instruction from here; at the end: who came to it. */
+uint32_t mach_next_thread(const struct mach_run *r);
+/* The time at which a thread has executed so many instructions; false: it never has. */
+bool mach_position_time(const struct mach_run *r, uint32_t thread, uint64_t insn, uint64_t *time);
+/*
+ * The time just before an instruction of the thread: of its first one at or after `from`, or (back) of its
+ * last one before. False: there is none.
+ */
+bool mach_thread_time(const struct mach_run *r, uint32_t thread, uint64_t from, bool back, uint64_t *time);
+
+struct mach_span {
+	uint64_t lo, hi;
+	unsigned how; /* MACH_READ, MACH_WRITE */
+};
+
+/* Something that was looked for, by the instruction that `time` stands before. */
+struct mach_seen {
+	uint64_t time;
+	uint32_t thread;
+	bool access; /* of spans[span]; else an instruction at one of the pcs */
+	bool kernel; /* by a system call or a signal */
+	unsigned how;
+	uint64_t pc, address;
+	size_t span;
+};
+
+struct mach_sight {
+	const uint64_t *pcs; /* sorted; about to be executed */
+	size_t npcs;
+	const struct mach_span *spans; /* accesses to these */
+	size_t nspans;
+	bool (*seen)(void *arg, const struct mach_seen *s); /* true: stop */
+	void *arg;
+};
+
+/*
+ * Executes from where the run stands to time `to`, and tells what is seen. Told to stop it ends at once for a
+ * pc, and somewhere behind an access: mach_seek() goes to where one wants to be. options.progress may stop it.
+ */
+err_t mach_look(struct mach_run *r, uint64_t to, const struct mach_sight *s);
+
+/* What mach_regs() leaves out. */
+struct mach_vectors {
+	uint8_t fx[512];      /* as FXSAVE has it, with the lower halves of ymm */
+	uint8_t ymm[16][32];
+	uint64_t fs_base, gs_base;
+};
+bool mach_vectors(struct mach_run *r, uint32_t thread, struct mach_vectors *out);
+
 /* ---- executing another order ---- */
 
 /* Event i+1 is executed after event i: thread runs until it has executed its

@@ -42,6 +42,7 @@ void mach_close(struct mach_run *r)
 	if (!r)
 		return;
 	search_end(r);
+	run_seek_free(r);
 	for (size_t i = 0; i < r->checkpoints.n; i++)
 		checkpoint_free(r, r->checkpoints.v[i]);
 	for (size_t i = 0; r->threads && i < r->nthreads; i++) {
@@ -438,6 +439,7 @@ err_t mach_again(struct mach_run *r, uint64_t from, const struct mach_hooks *hoo
 
 	r->free = false;
 	r->edges.n = 0;
+	run_seek_lost(r);
 	e = run_go_to(r, from, &log);
 	if (e)
 		return e;

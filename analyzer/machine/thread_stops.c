@@ -339,6 +339,10 @@ static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mac
 			r->asked_to_stop = true;
 			return ACT_RUN;
 		}
+		if (run_sight_stops(r, t)) {
+			r->asked_to_stop = true;
+			return ACT_RUN;
+		}
 		return at_item(r, t, granted);
 	case STOP_BRANCH:
 		return t->s.action; /* set by the hook */
@@ -381,7 +385,7 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 	run_switch(r, t->index);
 	m->branch = run_on_branch;
 	m->branch_arg = r;
-	m->breaking = run_items_on(r) ? BLOCK_ITEM : BLOCK_WHOLE;
+	m->breaking = run_sight_pcs(r) ? BLOCK_BREAK : run_items_on(r) ? BLOCK_ITEM : BLOCK_WHOLE;
 	while (a == ACT_RUN) {
 		uint64_t before = m->insns;
 		uint64_t stop_at;

@@ -20,6 +20,15 @@ static void event_id(FILE *f, enum dsp_which w, struct sched_ref r)
 	fprintf(f, "%c%u-%u", side_letter[w], r.thread, r.index);
 }
 
+static void html_position(FILE *f, const struct report *r, const struct sym_event *e)
+{
+	char *position = rep_position(r, (struct sched_ref){ e->thread, e->index });
+
+	if (position)
+		fprintf(f, "<p class=\"position\">position <code>%s</code></p>", position);
+	free(position);
+}
+
 void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
 {
 	const struct sym_stack *s;
@@ -111,6 +120,7 @@ static void more(FILE *f, const struct report *r, const struct dsp_event *d,
 	}
 	fputs("</dl>", f);
 	html_stack(f, r, v->e);
+	html_position(f, r, v->e);
 	excerpt(f, r, v->place);
 	fputs("</div>", f);
 }

@@ -69,6 +69,8 @@ char *rep_verdict(const struct report *r, enum dsp_which w);
 /* The heading of a schedule: says no more than was seen. */
 const char *rep_title(const struct report *r, enum dsp_which w);
 /* What could not be answered. */
+/* "T0.5:283", as csched debug takes it; malloc'd, NULL: not known. */
+char *rep_position(const struct report *r, struct sched_ref ref);
 size_t rep_missing(const struct report *r, char ***out);
 /* Every assumption, the trace's first; idx beyond the last gives NULL. */
 const char *rep_assumption(const struct report *r, size_t idx);

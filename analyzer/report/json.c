@@ -45,6 +45,10 @@ static void event_but_stack(struct json *j, const struct report *r, const struct
 	json_str(j, "variable", *v.subject ? v.subject : NULL);
 	json_str(j, "value", v.value);
 	json_str(j, "via", v.via);
+	char *position = rep_position(r, ref);
+
+	json_str(j, "position", position);
+	free(position);
 	rep_view_free(&v);
 }
 

@@ -101,6 +101,9 @@ struct report {
 	 * The string must live until the next call. */
 	const char *(*source_line)(void *arg, const char *file, unsigned line);
 	void *source_arg;
+	/* How many instructions the thread had executed when it came to the event; false: not known. */
+	bool (*position)(void *arg, uint32_t thread, uint32_t index, uint64_t *insns);
+	void *position_arg;
 	/* A value for people; false: use the default (decimal when small, hex else). */
 	bool (*format_value)(void *arg, const struct sym_var *var, uint64_t value,
 			     char *buf, size_t size);

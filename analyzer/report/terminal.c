@@ -250,10 +250,10 @@ static void hint(struct out *o)
 }
 
 struct place {
-	char *where, *stack;
+	char *where, *stack, *position;
 };
 
-/* Every place once, with the way the program got there. */
+/* Every place once, with the way the program got there and the position of its first event. */
 static void stacks(struct out *o)
 {
 	const struct dsp_side *s = &o->r->dsp->side[DSP_FAILING];
@@ -270,7 +270,8 @@ static void stacks(struct out *o)
 			known |= b.n && !strcmp(seen.v[k].where, where) &&
 				 !strcmp(seen.v[k].stack, b.s);
 		if (b.n && !known) {
-			vec_push(&seen, (struct place){ where, strbuf_take(&b) });
+			vec_push(&seen, (struct place){ where, strbuf_take(&b),
+						      rep_position(o->r, s->events[i].ref) });
 			if (wide < text_columns(where, o->term.unicode))
 				wide = text_columns(where, o->term.unicode);
 		} else {
@@ -287,7 +288,12 @@ static void stacks(struct out *o)
 		strbuf_str(&lead, "  ");
 		n = text_add(&lead, seen.v[i].where, 40, o->term.unicode);
 		strbuf_fmt(&lead, "%*s", (int)((wide < 40 ? wide : 40) + 2 - n), "");
-		paragraph(o, lead.s, seen.v[i].stack);
+		char *text = seen.v[i].position ? xasprintf("%s  [%s]", seen.v[i].stack, seen.v[i].position) :
+						  xstrdup(seen.v[i].stack);
+
+		paragraph(o, lead.s, text);
+		free(text);
+		free(seen.v[i].position);
 		strbuf_free(&lead);
 		free(seen.v[i].where);
 		free(seen.v[i].stack);
@@ -403,6 +409,12 @@ static void again(struct out *o)
 	text_add(&b, command, n, o->term.unicode);
 	fprintf(o->f, "%s\n", b.s);
 	strbuf_free(&b);
+	if (r->position) {
+		strbuf_str(&b, "  csched debug ");
+		strbuf_word(&b, r->trace_path, strlen(r->trace_path));
+		fprintf(o->f, "%s\n", b.s);
+		strbuf_free(&b);
+	}
 	free(program);
 }
 

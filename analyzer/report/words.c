@@ -543,3 +543,13 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 	strbuf_free(&no);
 	return strbuf_take(&yes);
 }
+
+char *rep_position(const struct report *r, struct sched_ref ref)
+{
+	uint64_t insns;
+
+	if (!r->position || ref.thread >= r->trace->nthreads ||
+	    !r->position(r->position_arg, ref.thread, ref.index, &insns))
+		return NULL;
+	return xasprintf("%s:%" PRIu64, r->trace->threads[ref.thread].id, insns);
+}
