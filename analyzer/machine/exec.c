@@ -291,6 +291,33 @@ static bool pending_exception(struct mach *m, uint64_t pc)
 	return true;
 }
 
+/*
+ * With exceptions that the program does not mask: the processor decides whether there is one, and
+ * when it faults nothing has been written. Sets m->fault and returns true if so.
+ */
+static bool raises_exception(struct mach *m, const struct native_insn *n, uint64_t pc)
+{
+	struct exec_guard guard;
+	uint32_t masked;
+
+	exec_guard_enter(&guard);
+	if (setjmp(guard.env)) {
+		exec_guard_leave(&guard);
+		__builtin_ia32_ldmxcsr((guard.mxcsr & 0xffff) | HOST_MXCSR);
+		if (guard.signal != SIGFPE)
+			exec_guard_pass(&guard);
+		m->fault = (struct mach_fault){
+			SIGFPE, float_exception(guard.mxcsr & 0x3f & ~(m->mxcsr_masks >> 7)), pc };
+		return true;
+	}
+	__builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~HOST_MXCSR) | m->mxcsr_masks);
+	n->stub(m->frame);
+	masked = __builtin_ia32_stmxcsr() | HOST_MXCSR;
+	__builtin_ia32_ldmxcsr(masked);
+	exec_guard_leave(&guard);
+	return false;
+}
+
 static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uint64_t pc)
 {
 	struct mach_frame *f = m->frame;
@@ -319,12 +346,15 @@ static enum mach_stop do_native(struct mach *m, const struct native_insn *n, uin
 		f->flags = (mach_rflags(&f->g) & 0x8d5) | 2;
 	mach_mxcsr_back(m);
 	if (n->x87) {
-		uint32_t mxcsr = __builtin_ia32_stmxcsr();
+		uint32_t mxcsr = (__builtin_ia32_stmxcsr() & ~HOST_MXCSR) | m->mxcsr_masks;
 
 		memcpy(f->fx + 24, &mxcsr, 4);
 	}
 	m->native_pc = pc;
-	n->stub(f);
+	if (__builtin_expect(m->mxcsr_masks == HOST_MXCSR, 1))
+		n->stub(f);
+	else if (raises_exception(m, n, pc))
+		return m->native_pc = 0, STOP_FAULT;
 	m->native_pc = 0;
 	if (n->x87)
 		memset(f->fx + 8, 0, 16); /* instruction and data pointers: the stub's */

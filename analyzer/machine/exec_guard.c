@@ -19,6 +19,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	(void)info;
 	if (innermost && exec_space_holds((uintptr_t)uc->uc_mcontext.gregs[REG_RIP])) {
 		innermost->signal = signal;
+		innermost->mxcsr = uc->uc_mcontext.fpregs ? uc->uc_mcontext.fpregs->mxcsr : 0x1f80;
 		longjmp(innermost->env, 1);
 	}
 	/* It comes again, to whom it belongs. */
@@ -52,4 +53,11 @@ void exec_guard_enter(struct exec_guard *g)
 void exec_guard_leave(struct exec_guard *g)
 {
 	innermost = g->outer;
+}
+
+void exec_guard_pass(const struct exec_guard *g)
+{
+	innermost->signal = g->signal;
+	innermost->mxcsr = g->mxcsr;
+	longjmp(innermost->env, 1);
 }

@@ -14,7 +14,8 @@
 
 struct exec_guard {
 	jmp_buf env;
-	volatile int signal; /* that came */
+	volatile int signal; /* that came ... */
+	volatile uint32_t mxcsr; /* ... with this */
 	struct exec_guard *outer;
 };
 
@@ -22,6 +23,9 @@ struct exec_guard {
 void exec_guard_enter(struct exec_guard *g);
 /* ... until here. */
 void exec_guard_leave(struct exec_guard *g);
+
+/* A fault that was not meant for g, which has been left: to the one around it. */
+__attribute__((noreturn)) void exec_guard_pass(const struct exec_guard *g);
 
 /* exec_space.c */
 bool exec_space_holds(uintptr_t pc);

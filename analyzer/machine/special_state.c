@@ -24,8 +24,6 @@ static uint32_t guest_mxcsr(struct mach *m)
 
 static enum mach_stop set_mxcsr(struct mach *m, uint32_t value)
 {
-	if ((value & MXCSR_MASKS) != MXCSR_MASKS)
-		return refuse(m, "the program unmasks floating-point exceptions");
 	if (value & 0xffff0000u)
 		return refuse(m, "reserved bits of mxcsr");
 	m->mxcsr_kept = false;

@@ -46,6 +46,7 @@ static struct mach *machine(const uint8_t *code, size_t n)
 	cpu.g.guest_RBX = 8 * 0x800 + 5; /* a bit, 2 kB from where it is counted */
 	cpu.g.guest_RDX = 0;
 	cpu.g.guest_RCX = 0;
+	((float *)&cpu.g.guest_YMM0)[0] = 1;
 	mach_cpu_load(m, &cpu);
 	m->insn_limit = 20;
 	return m;
@@ -144,6 +145,16 @@ static const struct shape shapes[] = {
 	/* fldcw (%rax): 0; fstp %st(0) from an empty stack; fwait */
 	{ "x87 stack underflow, unmasked", { 0xd9, 0x28, 0xdd, 0xd8, 0x9b }, 5,
 	  FAULTS(SIGFPE, FPE_FLTINV, 4) },
+	/* movl $0x1d80, (%rax); ldmxcsr (%rax); divss %xmm1, %xmm0: 1 by 0 */
+	{ "SSE division by zero, unmasked",
+	  { 0xc7, 0x00, 0x80, 0x1d, 0, 0, 0x0f, 0xae, 0x10, 0xf3, 0x0f, 0x5e, 0xc1 }, 13,
+	  FAULTS(SIGFPE, FPE_FLTDIV, 9) },
+	/* ... divps %xmm3, %xmm2, which holds zeroes: invalid, and that stays masked */
+	{ "another exception than the unmasked one",
+	  { 0xc7, 0x00, 0x80, 0x1d, 0, 0, 0x0f, 0xae, 0x10, 0x0f, 0x5e, 0xd3 }, 12, ENDS },
+	{ "cvtpi2ps of what is not exact, unmasked",
+	  { 0xc7, 0x00, 0x80, 0x0f, 0, 0, 0x0f, 0xae, 0x10, 0xc7, 0x00, 0x01, 0, 0, 0x01, 0x0f, 0x2a,
+	    0x08 }, 18, FAULTS(SIGFPE, FPE_FLTRES, 15) },
 	{ "x87, unmasked, nothing wrong", { 0xd9, 0x28, 0xd9, 0xe8, 0xd9, 0xeb, 0xde, 0xc1 }, 8, ENDS },
 };
 
