@@ -4,6 +4,7 @@
 #include "common/strbuf.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Mappings of one file: they make one module. */
@@ -174,4 +175,30 @@ char *trace_failure_text(const struct trc_failure *f)
 	free(raw);
 	free(type);
 	return text;
+}
+
+#define LONGEST_COMMAND 65536 /* bytes; the file may come from a stranger */
+
+char *trace_start_command(struct trc *t)
+{
+	const char *path = trc_file_path(t, TRC_STARTED_BY), *own = trc_identity(t, "command");
+	FILE *f = path ? fopen(path, "re") : NULL; /* a descriptor of ours */
+	char *words = f ? xcalloc(1, LONGEST_COMMAND) : NULL;
+	size_t n = f ? fread(words, 1, LONGEST_COMMAND, f) : 0;
+	struct strbuf b = { 0 };
+
+	for (size_t i = 0; i < n;) {
+		size_t len = strnlen(words + i, n - i);
+
+		strbuf_str(&b, i ? " " : "");
+		strbuf_word(&b, words + i, len);
+		i += len + 1;
+	}
+	if (f)
+		fclose(f);
+	free(words);
+	if (b.n)
+		return strbuf_take(&b);
+	strbuf_free(&b);
+	return own ? xstrdup(own) : NULL;
 }

@@ -25,4 +25,10 @@ char *trace_failure_place(struct img_set *set, const struct trc *t);
 /* The reason in words, as recorded (not safe for a terminal), types of exceptions as in the source. */
 char *trace_failure_text(const struct trc_failure *f);
 
+/*
+ * The command that starts the run again, quoted for a shell: the script's when the process is one that it started, as far as
+ * known (csched hunt notes it); else that of the process. malloc'd; NULL: not recorded.
+ */
+char *trace_start_command(struct trc *t);
+
 #endif

@@ -218,6 +218,9 @@ static inline const struct trc_item *trc_fragment_items(const struct trc_fragmen
 
 /* ---- other files of a trace ---- */
 
+/* The command that started the run, each word with a NUL behind it, where it is not the recorded process itself (a script). */
+#define TRC_STARTED_BY "started-by"
+
 /*
  * A path under which a file beside the streams ("fingerprint",
  * "failing.schedule") can be opened, or NULL. Lives until trc_close().

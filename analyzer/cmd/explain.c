@@ -7,6 +7,7 @@
 #include "analyzer/cmd/solving.h"
 
 #include "analyzer/report/report_options.h"
+#include "analyzer/trace_image.h"
 #include "common/newfile.h"
 
 #include <stdio.h>
@@ -88,6 +89,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->source_line = source_line;
 	r->source_arg = e->images;
 	r->failure.command = trc_identity(e->t, "command");
+	r->failure.start = x->start = trace_start_command(e->t);
 	r->failure.when = show_when(e->t, x->when, sizeof x->when) ? x->when : NULL;
 	x->signal = f->signal ? show_signal(f->signal) : NULL;
 	r->failure.signal = x->signal;
@@ -99,6 +101,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 void explain_report_free(struct explain_report *r)
 {
 	free(r->signal);
+	free(r->start);
 	free(r->misuse);
 	vec_free(&r->assumptions);
 }

@@ -7,7 +7,7 @@
 struct explain_report {
 	struct report report;
 	VEC(const char *) assumptions;
-	char *signal, *misuse;
+	char *signal, *misuse, *start;
 	char when[64];
 };
 

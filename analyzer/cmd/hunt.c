@@ -30,7 +30,7 @@
 struct options {
 	uint64_t runs, jobs, seed;
 	double time, limit;
-	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix;
+	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix, *trace_of, *check;
 	bool no_explain, keep_going;
 	struct found_options found;
 	struct cmd_common common;
@@ -58,9 +58,9 @@ static void print_rerun(FILE *f, const struct options *o, const struct hunt_resu
 {
 	fprintf(f, "csched hunt --runs=%d --seed=%llu", AGAIN_RUNS, (unsigned long long)r->first_seed);
 	print_option(f, "strategy", *r->strategy ? r->strategy : "native");
-	print_option(f, "fail-exit", o->fail_exit);
-	if (!o->fail_exit && r->odd_exit)
-		fprintf(f, " --fail-exit=%d", r->odd_exit);
+	print_option(f, "fail-exit", o->fail_exit ? o->fail_exit : r->odd_exits);
+	print_option(f, "trace-of", o->trace_of);
+	print_option(f, "check", o->check);
 	if (o->limit > 0)
 		fprintf(f, " --limit=%g", o->limit);
 	print_option(f, "options", o->shim_options);
@@ -127,6 +127,43 @@ static void print_exits(const struct options *o, const struct hunt_result *r)
 		puts("no run had a second thread: there was nothing to perturb");
 }
 
+static void print_kinds(const struct hunt_result *r)
+{
+	for (uint32_t i = 0; i < r->nkinds; i++) {
+		const struct hunt_failure *k = &r->kinds[i];
+		char *safe = term_text_of(k->text, strlen(k->text));
+
+		printf("  %6llu x  %s\n", (unsigned long long)k->count, safe);
+		if (k->trace && r->trace && strcmp(k->trace, r->trace))
+			printf("            trace: %s\n", k->trace);
+		free(safe);
+	}
+}
+
+static void print_unconfirmed(const struct hunt_result *r)
+{
+	if (!r->unconfirmed)
+		return;
+	printf("%llu %s failed only while others were under way, with files or sockets that they share: not counted\n",
+	       (unsigned long long)r->unconfirmed, r->unconfirmed == 1 ? "run" : "runs");
+	if (r->unconfirmed_trace)
+		printf("  no run failed alone; the trace of one of them: %s\n", r->unconfirmed_trace);
+}
+
+/* Of a script's processes: whose trace it is, and what can be done with one that did not fail itself. */
+static void print_whose(const struct options *o, const struct hunt_result *r)
+{
+	if (o->trace_of && !r->named) {
+		char *safe = term_text_of(o->trace_of, strlen(o->trace_of));
+
+		printf("  no process named %s left a trace in that run; this is the one that failed\n", safe);
+		free(safe);
+	}
+	if (!r->explainable)
+		puts("  it records no failure of its own (another process failed, or the check did): csched replay executes "
+		     "it again;\n  csched explain needs the place where it fails, as csched_fail() in the program");
+}
+
 static void print_text(const struct options *o, const struct hunt_result *r, char **argv)
 {
 	if (!r->runs) {
@@ -138,12 +175,8 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 	if (r->timeouts)
 		printf(", %llu ended by the time limit", (unsigned long long)r->timeouts);
 	printf("; %u shared of %u sites learned\n", r->shared, r->sites);
-	for (uint32_t i = 0; i < r->nkinds; i++) {
-		char *safe = term_text_of(r->kinds[i].text, strlen(r->kinds[i].text));
-
-		printf("  %6llu x  %s\n", (unsigned long long)r->kinds[i].count, safe);
-		free(safe);
-	}
+	print_kinds(r);
+	print_unconfirmed(r);
 	if (!r->trace) {
 		printf("no failure%s\n", r->interrupted ? " (interrupted)" : "");
 		print_exits(o, r);
@@ -158,7 +191,9 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 		printf("  %u failing %s could not be followed into the failure: %s\n", r->refused,
 		       r->refused == 1 ? "run" : "runs", r->better ? "another one was kept" : "the trace may be hard to explain");
 	print_site(r, argv[0]);
-	printf("trace: %s\nagain: ", r->trace);
+	printf("trace: %s\n", r->trace);
+	print_whose(o, r);
+	fputs("again: ", stdout);
 	print_rerun(stdout, o, r, argv);
 	if (!r->always)
 		printf("  (likely, not certain: delays are no order. It tries up to %d times; csched replay "
@@ -176,6 +211,10 @@ static void print_json(const struct hunt_result *r)
 	json_uint(&j, "timeouts", r->timeouts);
 	json_uint(&j, "exits", r->exits);
 	json_int(&j, "odd_exit", r->odd_exit);
+	json_str(&j, "odd_exits", r->odd_exits);
+	json_uint(&j, "unconfirmed", r->unconfirmed);
+	json_str(&j, "unconfirmed_trace", r->unconfirmed_trace);
+	json_bool(&j, "explainable", r->explainable);
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "run_seconds", r->run_seconds);
 	json_str(&j, "trace", r->trace);
@@ -196,6 +235,9 @@ static void print_json(const struct hunt_result *r)
 		json_str(&j, "text", r->kinds[i].text);
 		json_hex(&j, "fingerprint", r->kinds[i].print);
 		json_uint(&j, "count", r->kinds[i].count);
+		json_str(&j, "trace", r->kinds[i].trace);
+		json_uint(&j, "seed", r->kinds[i].seed);
+		json_str(&j, "strategy", !r->kinds[i].trace ? NULL : *r->kinds[i].strategy ? r->kinds[i].strategy : "native");
 		json_end(&j);
 	}
 	json_end(&j);
@@ -302,7 +344,7 @@ static int hunt(struct options *o, char **argv)
 {
 	struct hunt_options h = {
 		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
-		.fail_exit = o->fail_exit, .options = o->shim_options, .seed = o->seed, .max_runs = o->runs,
+		.fail_exit = o->fail_exit, .trace_of = o->trace_of, .check = o->check, .options = o->shim_options, .seed = o->seed, .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
 		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
 	};
@@ -342,7 +384,7 @@ static int hunt(struct options *o, char **argv)
 		fflush(stdout);
 		raise(interrupt_pending());
 	}
-	if (r.trace && !o->no_explain && !o->common.json) {
+	if (r.trace && r.explainable && !o->no_explain && !o->common.json) {
 		int explained = explain(r.trace);
 
 		status = o->found.fail_if_found ? status : explained;
@@ -385,6 +427,10 @@ int cmd_hunt(int argc, char **argv)
 		  "keep what is learned about shared sites in FILE" },
 		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
 		  "exit statuses that count as failures" },
+		{ "trace-of", 0, "NAME", CMD_TEXT, &o.trace_of,
+		  "of what a script starts keep the trace of the program NAME" },
+		{ "check", 0, "COMMAND", CMD_TEXT, &o.check,
+		  "run this shell command after each run: the run failed if it does not end with 0" },
 		{ "options", 0, "KEY=VALUE:...", CMD_TEXT, &o.shim_options,
 		  "further options for the shim, as in CSCHED_OPTIONS" },
 		{ "with-fix", 0, "TRACE", CMD_TEXT, &o.with_fix,

@@ -91,7 +91,7 @@ static err_t add_file(struct packing *p, const char *path, const char *name)
 static err_t add_findings(struct packing *p)
 {
 	static const char *const names[] = { "fingerprint", "failing.schedule",
-					     "alternate.schedule" };
+					     "alternate.schedule", TRC_STARTED_BY };
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const char *path = trc_file_path(p->t, names[i]);

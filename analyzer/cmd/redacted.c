@@ -71,7 +71,7 @@ static err_t add_reports(struct pack_writer *w, struct explanation *x, uint64_t 
 
 	explain_report_init(&r, NULL, x);
 	r.report.redact = true;
-	r.report.failure.command = NULL; /* arguments may be secrets */
+	r.report.failure.command = r.report.failure.start = NULL; /* arguments may be secrets */
 	for (size_t i = 0; i < sizeof reports / sizeof *reports && !e; i++) {
 		char *text = NULL;
 		size_t n = 0;

@@ -14,6 +14,8 @@ struct hunt_options {
 	const char *strategy;
 	const char *sites;     /* file of learned sites to keep; NULL: a temporary one */
 	const char *fail_exit; /* exit statuses that are failures ("1,3"), or NULL */
+	const char *trace_of;  /* file name of the program whose trace is wanted; NULL: of the one that fails */
+	const char *check;     /* shell command that is run after each run: other than 0 means it failed; or NULL */
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
 	uint64_t seed;
 	uint64_t max_runs;     /* 0: no limit */
@@ -33,13 +35,19 @@ struct hunt_failure {
 	char *text;        /* the reason in words */
 	uint64_t print;    /* fingerprint of the failure point */
 	uint64_t count;
+	uint32_t kind;     /* enum trc_failure_kind; 0: the check failed */
+	char *trace;       /* of one such run, or NULL; the rest is about that one */
+	uint64_t seed, run;
+	double seconds;    /* when it failed, since the hunt began */
+	char strategy[128];
 };
 
 struct hunt_result {
 	uint64_t runs, failures, timeouts;
 	uint64_t exits;        /* runs that ended with a status other than 0 ... */
 	int exit_status;       /* ... that of the last one ... */
-	int odd_exit;          /* one that some runs end with and some do not, taken for a failure; 0: none */
+	int odd_exit;          /* one that some runs end with and some do not, taken for a failure; 0: none ... */
+	char odd_exits[1024];  /* ... and all of them: "1,124" */
 	char *exit_output;     /* ... and what the first one printed (the last 4 KiB); or NULL */
 	double seconds;
 	double first_seconds;  /* to the first failure */
@@ -47,6 +55,10 @@ struct hunt_result {
 	uint64_t first_seed;   /* its seed= */
 	char strategy[128];    /* its hunt= */
 	char *trace;           /* path of its trace, or NULL */
+	bool explainable;      /* the trace has a failure of its own */
+	bool named;            /* it is of the program that trace_of names */
+	uint64_t unconfirmed;  /* runs that failed only while others were under way, and may have been disturbed by them ... */
+	char *unconfirmed_trace; /* ... and the trace of one, when nothing else was found; or NULL */
 	uint32_t refused;      /* failing traces that were not worth it ... */
 	bool better;           /* ... and the one kept is: then seed and strategy are its */
 	char *output;          /* what it printed (the last 4 KiB), or NULL */

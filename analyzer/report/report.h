@@ -53,6 +53,7 @@ struct report_failure {
 	const char *misuse;   /* "Use after free: ..." or the like that came before it, or NULL */
 	const char *when;     /* local time of the recording, or NULL */
 	const char *command;  /* command line, or NULL: trace->program */
+	const char *start;    /* what starts the run again, when that is another one (a script); or NULL */
 };
 
 struct report_phase {

@@ -398,7 +398,7 @@ static void again(struct out *o)
 		return;
 	heading(o, "See it happen");
 	program = rep_program(r);
-	command = r->failure.command ? r->failure.command : program;
+	command = r->failure.start ? r->failure.start : r->failure.command ? r->failure.command : program;
 	strbuf_str(&b, "  csched replay --native ");
 	strbuf_word(&b, r->trace_path, strlen(r->trace_path));
 	strbuf_str(&b, " -- ");
