@@ -22,6 +22,7 @@ static const struct command {
 	{ "dump", cmd_dump, "every record of a trace, readable" },
 	{ "trace", cmd_trace, "print the symbolic traces of a recorded run" },
 	{ "solve", cmd_solve, "schedule, root cause and alternate of a symbolic trace" },
+	{ "testgen", cmd_testgen, "make concurrent tests of a library, and find those that fail" },
 	{ "pack", cmd_pack, "make one self-contained file of a trace" },
 	{ "doctor", cmd_doctor, "what will and will not work on this machine, and why" },
 };

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which functions make, use and end objects of a type; finding objects and functions by name. */
+#include "analyzer/testgen/api_internal.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *api_demangle(const char *symbol)
+{
+	typedef char *demangle_fn(const char *, char *, size_t *, int *);
+	static demangle_fn *fn;
+	static bool tried;
+	char *text = NULL;
+	int status;
+
+	if (strncmp(symbol, "_Z", 2) || strlen(symbol) > 4096)
+		return xstrdup(symbol);
+	if (!tried) {
+		void *lib = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+
+		fn = lib ? (demangle_fn *)dlsym(lib, "__cxa_demangle") : NULL;
+		tried = true;
+	}
+	text = fn ? fn(symbol, NULL, NULL, &status) : NULL;
+	return text ? text : xstrdup(symbol);
+}
+
+void api_leave_out(struct api_function *f, const char *why)
+{
+	if (!f->left_out)
+		f->left_out = xstrdup(why);
+}
+
+const char *api_role_name(enum api_role r)
+{
+	static const char *const names[] = { "function", "constructor", "constructor (fills a pointer)",
+					     "constructor (initialises memory)", "method", "destructor" };
+	return names[r];
+}
+
+/* Is `word` in the name, at the ends of its parts: "queue_free" has "free", "freeze" has not. */
+static bool has_word(const char *name, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = strcasestr(name, word); p; p = strcasestr(p + 1, word)) {
+		bool begins = p == name || !isalpha((unsigned char)p[-1]) ||
+			      (islower((unsigned char)p[-1]) && isupper((unsigned char)*p));
+		if (begins && !islower((unsigned char)p[n]))
+			return true;
+	}
+	return false;
+}
+
+static bool has_any(const char *name, const char *const *words)
+{
+	for (; *words; words++)
+		if (has_word(name, *words))
+			return true;
+	return false;
+}
+
+static const char *const ends[] = { "free", "destroy", "delete", "close", "release", "unref", "fini", "cleanup",
+				    "deinit", "dispose", "term", "finalize", "decref", NULL };
+static const char *const begins[] = { "init", "initialize", "setup", "construct", "ctor", "create", "open", NULL };
+
+/* "list_free" and "list_destroy", but not "list_delete_item". */
+static bool has_last(const char *name, const char *const *words)
+{
+	size_t length = strlen(name);
+
+	for (; *words; words++) {
+		size_t n = strlen(*words);
+
+		if (length >= n && !strcasecmp(name + length - n, *words) && has_word(name, *words))
+			return true;
+	}
+	return false;
+}
+
+static bool is_special(const char *symbol, char kind, char variant)
+{
+	const char *p = symbol + strlen(symbol);
+
+	/* _ZN...C1E...: the last such pair that follows the class name. */
+	for (p = strchr(symbol, kind); p; p = strchr(p + 1, kind))
+		if (p[1] == variant && p[2] == 'E' && p > symbol + 2)
+			return true;
+	return false;
+}
+
+static void cxx_role(struct api_function *f)
+{
+	if (is_special(f->symbol, 'C', '2') || is_special(f->symbol, 'D', '2') || is_special(f->symbol, 'D', '0'))
+		api_leave_out(f, "a variant of another constructor or destructor");
+	if (!f->nparams || f->params[0].kind != API_OBJECT)
+		return;
+	f->object = f->params[0].object;
+	f->self = 0;
+	f->role = is_special(f->symbol, 'C', '1') || is_special(f->symbol, 'C', '2') ? API_INITIALISER :
+		  strstr(f->symbol, "D1E") || strstr(f->symbol, "D2E") || strstr(f->symbol, "D0E") ? API_DESTRUCTOR :
+		  API_METHOD;
+}
+
+static int first_param(const struct api_function *f, enum api_kind kind)
+{
+	for (unsigned i = 0; i < f->nparams; i++)
+		if (f->params[i].kind == kind)
+			return (int)i;
+	return -1;
+}
+
+static unsigned count_objects(const struct api_function *f)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < f->nparams; i++)
+		n += f->params[i].kind == API_OBJECT;
+	return n;
+}
+
+static void c_role(struct api *a, struct api_function *f)
+{
+	int object = first_param(f, API_OBJECT), out = first_param(f, API_OUT);
+
+	if (object >= 0) {
+		const struct api_type *t = &f->params[object];
+
+		f->object = t->object;
+		f->self = (unsigned)object;
+		f->role = API_METHOD;
+		if (count_objects(f) == 1 && !t->is_const && has_last(f->name, ends))
+			f->role = API_DESTRUCTOR;
+		else if (!object && !t->is_const && a->objects.v[t->object].size && has_any(f->name, begins) &&
+			 f->result.kind != API_OBJECT)
+			f->role = API_INITIALISER;
+	} else if (out >= 0) {
+		f->object = f->params[out].object;
+		f->self = (unsigned)out;
+		f->role = has_last(f->name, ends) ? API_DESTRUCTOR : API_FILLER;
+		if (f->role == API_DESTRUCTOR)
+			api_leave_out(f, "it ends an object through a pointer to its pointer");
+	} else if (f->result.kind == API_OBJECT && !f->result.is_const) {
+		f->object = f->result.object;
+		f->role = API_CONSTRUCTOR;
+	}
+}
+
+static bool returns_text_owned(const struct api_function *f)
+{
+	return f->result.kind == API_STRING && f->cxx;
+}
+
+/* Parts of the C++ library that were compiled into this one, and what templates made. */
+static bool is_library_code(const struct api_function *f)
+{
+	const char *template = strchr(f->name, '<'), *params = strchr(f->name, '(');
+
+	return f->cxx && (!strncmp(f->name, "std::", 5) || !strncmp(f->name, "__gnu_cxx::", 11) ||
+			  (template && template < params) || !strncmp(f->name, "void std::", 10) ||
+			  !strncmp(f->name, "operator ", 9));
+}
+
+static void check_usable(struct api_function *f)
+{
+	if (is_library_code(f))
+		api_leave_out(f, "it comes from a template or the C++ library");
+	if (!f->result.spelling) {
+		api_leave_out(f, "no debug information");
+		return;
+	}
+	if (f->variadic)
+		api_leave_out(f, "it takes a variable number of arguments");
+	for (unsigned i = 0; i < f->nparams; i++)
+		if (f->params[i].kind == API_OTHER)
+			api_leave_out(f, f->params[i].trouble);
+	if (f->result.kind == API_OTHER)
+		api_leave_out(f, "it returns something this program does not know");
+	if (returns_text_owned(f) && f->nparams == API_PARAMS)
+		api_leave_out(f, "it has too many parameters");
+	if (!strcmp(f->symbol, "_init") || !strcmp(f->symbol, "_fini"))
+		api_leave_out(f, "it belongs to the loader");
+}
+
+void api_assign_roles(struct api *a)
+{
+	for (size_t i = 0; i < a->functions.n; i++) {
+		struct api_function *f = &a->functions.v[i];
+
+		check_usable(f);
+		if (!f->result.spelling)
+			continue;
+		if (f->cxx)
+			cxx_role(f);
+		else
+			c_role(a, f);
+	}
+}
+
+int api_find_object(const struct api *a, const char *name)
+{
+	static const char *const tags[] = { "struct ", "class ", "union " };
+	size_t n;
+
+	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+		if (!strncmp(name, tags[i], strlen(tags[i])))
+			name += strlen(tags[i]);
+	for (n = strlen(name); n && (name[n - 1] == '*' || name[n - 1] == ' '); n--)
+		;
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < a->objects.n; i++) {
+			const char *have = a->objects.v[i].name;
+			const char *last = strrchr(have, ':');
+
+			/* GQueue is what people call struct _GQueue; Logger what they call log::Logger. */
+			if (pass && *have == '_')
+				have++;
+			else if (pass && last)
+				have = last + 1;
+			if (strlen(have) == n && !strncmp(have, name, n))
+				return (int)i;
+		}
+	return API_NONE;
+}
+
+const struct api_function *api_find_function(const struct api *a, const char *symbol)
+{
+	for (size_t i = 0; i < a->functions.n; i++)
+		if (!strcmp(a->functions.v[i].symbol, symbol))
+			return &a->functions.v[i];
+	return NULL;
+}
+
+bool api_makes(const struct api_function *f, int object)
+{
+	return !f->left_out && f->object == object &&
+	       (f->role == API_CONSTRUCTOR || f->role == API_FILLER || f->role == API_INITIALISER);
+}
+
+int api_next(const struct api *a, int object, enum api_role role, int from)
+{
+	for (size_t i = from < 0 ? 0 : (size_t)from; i < a->functions.n; i++) {
+		const struct api_function *f = &a->functions.v[i];
+
+		if (!f->left_out && f->object == object && f->role == role)
+			return (int)i;
+	}
+	return API_NONE;
+}
+
+int api_likely_object(const struct api *a)
+{
+	int best = API_NONE;
+	unsigned most = 0;
+
+	for (size_t o = 0; o < a->objects.n; o++) {
+		unsigned methods = 0;
+		bool made = false;
+
+		for (size_t i = 0; i < a->functions.n; i++) {
+			const struct api_function *f = &a->functions.v[i];
+
+			made |= api_makes(f, (int)o);
+			methods += !f->left_out && f->object == (int)o && f->role == API_METHOD;
+		}
+		if (made && methods > most) {
+			most = methods;
+			best = (int)o;
+		}
+	}
+	return best;
+}
+
+static void free_type(struct api_type *t)
+{
+	free(t->spelling);
+	free(t->trouble);
+	vec_free(&t->values);
+}
+
+void api_free(struct api *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->functions.n; i++) {
+		struct api_function *f = &a->functions.v[i];
+
+		free(f->symbol);
+		free(f->name);
+		free(f->left_out);
+		free(f->file);
+		free_type(&f->result);
+		for (unsigned p = 0; p < f->nparams; p++)
+			free_type(&f->params[p]);
+	}
+	for (size_t i = 0; i < a->objects.n; i++) {
+		free(a->objects.v[i].name);
+		free(a->objects.v[i].c_name);
+	}
+	for (size_t i = 0; i < a->remarks.n; i++)
+		free(a->remarks.v[i]);
+	vec_free(&a->functions);
+	vec_free(&a->objects);
+	vec_free(&a->remarks);
+	vec_free(&a->constants);
+	free(a->path);
+	free(a->soname);
+	free(a);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The process of one job: makes its calls and notes how they end. */
+#include "analyzer/testgen/server.h"
+
+#include <execinfo.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define STACK (256 * 1024) /* of the signal handlers: libgcc's unwinder needs room */
+
+struct cxx_string {
+	char *text;
+	size_t length;
+	char here[16];
+};
+
+static struct job *job;
+static unsigned char storage[JOB_STORAGE] __attribute__((aligned(64)));
+static size_t storage_used;
+static uint64_t words[JOB_CALLS * 2]; /* out-parameters and scalars */
+static unsigned char buffers[JOB_CALLS * 2][JOB_BUFFER];
+static unsigned nwords, nbuffers;
+static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B */
+static __thread int my_call = -1;
+
+static int64_t stub0(void) { return 0; }
+static int64_t stub1(void) { return 1; }
+
+/* ---- how it ends ---- */
+
+static void failed(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	void *frames[JOB_FRAMES];
+
+	job->status = sig;
+	job->failed_thread = (uint8_t)my_thread;
+	job->failed_call = my_call;
+	job->fault_address = sig == SIGABRT ? 0 : (uint64_t)info->si_addr;
+	job->fault_pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
+	job->end = JOB_SIGNAL;
+	/* From here on a broken stack costs the frames, not the answer. */
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGBUS, SIG_DFL);
+	int n = backtrace(frames, JOB_FRAMES);
+	unsigned first = 0;
+	for (int i = 0; i < n; i++)
+		if ((uint64_t)frames[i] == job->fault_pc)
+			first = (unsigned)i;
+	for (unsigned i = first; i < (unsigned)n; i++)
+		job->frames[job->nframes++] = (uint64_t)frames[i];
+	if (!first)
+		job->nframes = 0;
+	_exit(0);
+}
+
+static void on_alternate_stack(void)
+{
+	void *at = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t s = { .ss_sp = at, .ss_size = STACK };
+
+	if (at != MAP_FAILED)
+		sigaltstack(&s, NULL);
+}
+
+static void watch_signals(void)
+{
+	static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS };
+	struct sigaction sa = { .sa_sigaction = failed, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	void *warm[2];
+
+	backtrace(warm, 2); /* loads libgcc now, not in a handler */
+	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+		sigaction(fatal[i], &sa, NULL);
+}
+
+/* The library ended the process by itself. */
+static void at_exit(void)
+{
+	if (job->end == JOB_NOT_RUN) {
+		job->end = JOB_EXIT;
+		job->failed_thread = (uint8_t)my_thread;
+		job->failed_call = my_call;
+	}
+}
+
+/* ---- calls ---- */
+
+static uint64_t make_string(const char *text)
+{
+	struct cxx_string *s = calloc(1, sizeof *s);
+
+	s->length = strlen(text);
+	s->text = s->length < sizeof s->here ? s->here : malloc(s->length + 1);
+	memcpy(s->text, text, s->length + 1);
+	return (uint64_t)s;
+}
+
+static uint64_t out_word(unsigned call)
+{
+	uint64_t *w = &words[nwords++ % (JOB_CALLS * 2)];
+
+	/* Big enough, and the same one for whoever asks for the result of this call. */
+	job->results[call] = (int64_t)w;
+	return (uint64_t)w;
+}
+
+static uint64_t place(unsigned call, uint64_t size)
+{
+	size_t at = storage_used;
+
+	size = (size + 63) & ~63ull;
+	if (at + size > sizeof storage)
+		_exit(0);
+	storage_used = at + size;
+	job->results[call] = (int64_t)(storage + at);
+	return (uint64_t)(storage + at);
+}
+
+static uint64_t buffer(void)
+{
+	unsigned char *b = buffers[nbuffers++ % (JOB_CALLS * 2)];
+
+	for (unsigned i = 0; i < JOB_BUFFER; i++)
+		b[i] = (unsigned char)(i + 1);
+	b[JOB_BUFFER - 1] = 0;
+	return (uint64_t)b;
+}
+
+static uint64_t argument(unsigned call, const struct job_arg *a)
+{
+	switch (a->kind) {
+	case JOB_TEXT_AT: return (uint64_t)(job->text + a->value);
+	case JOB_BUFFER_OF: return buffer();
+	case JOB_RESULT: return (uint64_t)job->results[a->value];
+	case JOB_OUT: return out_word(call);
+	case JOB_PLACE: return place(call, (uint64_t)a->value);
+	case JOB_STUB: return a->value ? (uint64_t)stub1 : (uint64_t)stub0;
+	case JOB_STRING: return make_string(job->text + a->value);
+	default: return (uint64_t)a->value;
+	}
+}
+
+/* An integer comes back in rax, a double in xmm0: this structure takes both. */
+struct both { int64_t i; double d; };
+typedef struct both any_function(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, double, double, double,
+				 double, double, double, double, double, int64_t, int64_t, int64_t, int64_t);
+
+static int64_t narrowed(const struct job_call *c, struct both r)
+{
+	int64_t v = r.i;
+
+	if (c->result == API_FLOAT)
+		memcpy(&v, &r.d, sizeof v);
+	else if (c->result == API_INT && c->result_size == 1)
+		v = c->result_signed ? (int8_t)v : (uint8_t)v;
+	else if (c->result == API_INT && c->result_size == 2)
+		v = c->result_signed ? (int16_t)v : (uint16_t)v;
+	else if (c->result == API_INT && c->result_size == 4)
+		v = c->result_signed ? (int64_t)(int32_t)v : (int64_t)(uint32_t)v;
+	return v;
+}
+
+static void make_call(unsigned index)
+{
+	const struct job_call *c = &job->calls[index];
+	int64_t g[10] = { 0 };
+	double x[8] = { 0 };
+	unsigned ng = 0, nx = 0;
+	bool keeps = false;
+	bool sret = c->result == API_STRING && c->result_size;
+
+	if (sret)
+		g[ng++] = (int64_t)make_string("");
+	for (unsigned i = 0; i < c->nargs; i++) {
+		uint64_t v = argument(index, &c->args[i]);
+
+		keeps |= c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE;
+		if (!(c->float_args & 1u << i)) {
+			if (ng < 10)
+				g[ng++] = (int64_t)v;
+		} else if (nx < 8) {
+			double d;
+			memcpy(&d, &v, sizeof d);
+			float f = (float)d;
+			if (c->single_args & 1u << i)
+				memcpy(&x[nx], &f, sizeof f);
+			else
+				x[nx] = d;
+			nx++;
+		}
+	}
+	any_function *f = (any_function *)(job->bias + c->offset);
+	my_call = (int)index;
+	job->failed_call = my_call; /* should it never come back */
+	step_call(index, (uint64_t)f);
+	struct both r = f(g[0], g[1], g[2], g[3], g[4], g[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], g[6],
+			  g[7], g[8], g[9]);
+	step_returned(index);
+	my_call = -1;
+	/* An out-parameter is the result; its word is read when the call is over. */
+	if (keeps) {
+		for (unsigned i = 0; i < c->nargs; i++)
+			if (c->args[i].kind == JOB_OUT)
+				job->results[index] = *(int64_t *)job->results[index];
+	} else {
+		job->results[index] = narrowed(c, r);
+	}
+	job->ran[index] = true;
+	__atomic_fetch_add(&job->calls_done, 1, __ATOMIC_RELAXED);
+}
+
+static void make_part(unsigned part)
+{
+	for (unsigned i = 0; i < job->ncalls; i++)
+		if (job->calls[i].part == part)
+			make_call(i);
+}
+
+/* ---- the three modes ---- */
+
+static sem_t turn[3];
+/* A thread that ends gives its cache of free memory back, and could disturb the other by that. */
+static pthread_barrier_t both_done;
+
+static void *serial_thread(void *arg)
+{
+	unsigned part = (unsigned)(uintptr_t)arg;
+
+	my_thread = part == JOB_A ? 1 : 2;
+	on_alternate_stack();
+	for (unsigned i = 0; i < job->norder; i++) {
+		if (job->calls[job->order[i]].part != part)
+			continue;
+		sem_wait(&turn[my_thread]);
+		make_call(job->order[i]);
+		sem_post(&turn[0]);
+	}
+	pthread_barrier_wait(&both_done);
+	return NULL;
+}
+
+static void serial_in_threads(void)
+{
+	pthread_t t[2];
+
+	for (unsigned i = 0; i < 3; i++)
+		sem_init(&turn[i], 0, 0);
+	pthread_barrier_init(&both_done, NULL, 2);
+	for (uintptr_t i = 0; i < 2; i++)
+		if (pthread_create(&t[i], NULL, serial_thread, (void *)(JOB_A + i)))
+			_exit(0);
+	for (unsigned i = 0; i < job->norder; i++) {
+		unsigned part = job->calls[job->order[i]].part;
+
+		sem_post(&turn[part == JOB_A ? 1 : 2]);
+		sem_wait(&turn[0]);
+	}
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+}
+
+static void run_serial(void)
+{
+	make_part(JOB_PREFIX);
+	if (!job->one_thread)
+		serial_in_threads();
+	else
+		for (unsigned i = 0; i < job->norder; i++)
+			make_call(job->order[i]);
+	make_part(JOB_POST);
+}
+
+static void *stepped_thread(void *arg)
+{
+	unsigned part = (unsigned)(uintptr_t)arg;
+
+	my_thread = part == JOB_A ? 1 : 2;
+	on_alternate_stack();
+	step_thread(part - JOB_A);
+	make_part(part);
+	step_end();
+	pthread_barrier_wait(&both_done);
+	return NULL;
+}
+
+static void run_threads(bool a, bool b)
+{
+	pthread_t t[2];
+
+	pthread_barrier_init(&both_done, NULL, a && b ? 2 : 1);
+	step_init(job);
+	if (a && pthread_create(&t[0], NULL, stepped_thread, (void *)(uintptr_t)JOB_A))
+		_exit(0);
+	if (b && pthread_create(&t[1], NULL, stepped_thread, (void *)(uintptr_t)JOB_B))
+		_exit(0);
+	step_control();
+	if (a)
+		pthread_join(t[0], NULL);
+	if (b)
+		pthread_join(t[1], NULL);
+}
+
+static uint64_t hash_results(void)
+{
+	uint64_t h = 14695981039346656037ull;
+
+	/* Of pointers only whether they are null: where memory lies depends on the order. */
+	for (unsigned i = 0; i < job->ncalls; i++) {
+		int64_t v = job->calls[i].result == API_INT || job->calls[i].result == API_FLOAT ? job->results[i] :
+			    job->results[i] != 0;
+		if (job->calls[i].part == JOB_A || job->calls[i].part == JOB_B)
+			h = (h ^ (uint64_t)v ^ (uint64_t)i << 56) * 1099511628211ull;
+	}
+	return h;
+}
+
+void run_job(struct job *j)
+{
+	job = j;
+	on_alternate_stack();
+	watch_signals();
+	atexit(at_exit);
+	/* Freed memory is overwritten, fresh memory holds a pattern: what uses either shows it, every time. */
+	mallopt(M_PERTURB, 0xa5);
+	mallopt(M_ARENA_MAX, 1);
+	if (j->mode == JOB_SERIAL) {
+		run_serial();
+	} else {
+		make_part(JOB_PREFIX);
+		run_threads(j->mode == JOB_CONCURRENT || j->traced == JOB_A,
+			    j->mode == JOB_CONCURRENT || j->traced == JOB_B);
+		if (j->mode == JOB_CONCURRENT)
+			make_part(JOB_POST);
+	}
+	if (j->want_state && j->object_call >= 0)
+		j->state = state_hash(j, (uint64_t)j->results[j->object_call], j->object_size);
+	j->results_hash = hash_results();
+	j->end = JOB_DONE;
+	_exit(0);
+}

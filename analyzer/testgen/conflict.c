@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What two traces, each made alone from the same state, could do to each other: conflicting accesses, lock
+ * histories, and the interleavings that put one's accesses inside the other's atomic steps.
+ */
+#include "analyzer/testgen/lab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HELD 16          /* locks held at a time that are known */
+#define ACCESSES 1500    /* of a trace that are compared */
+
+struct access {
+	uint64_t address, size;
+	uint32_t step, pc;
+	uint8_t kind, call;
+	uint8_t nheld;
+	uint64_t held[HELD]; /* at the access, in the order of their acquisition ... */
+	uint32_t held_step[HELD]; /* ... and where that was */
+	uint8_t nhistory;
+	uint64_t history[HELD]; /* ConCrash's lock history: acquired, and never released before the access */
+	uint32_t nacquired;  /* how many of the trace's acquisitions came before */
+};
+
+struct accesses {
+	struct access *v;
+	unsigned n;
+	struct access *locks; /* acquisitions; held: before them */
+	unsigned nlocks;
+};
+
+struct range { uint64_t start, end; };
+
+static bool is_own(const struct range *own, size_t n, uint64_t address)
+{
+	for (size_t i = n; i-- > 0;)
+		if (address >= own[i].start && address < own[i].end)
+			return true;
+	return false;
+}
+
+/* Of a place that does the same again and again the first few times and the last are kept. */
+static bool is_repetition(const struct accesses *a, const struct job_event *e)
+{
+	unsigned same = 0;
+
+	for (unsigned i = a->n; i-- > 0 && a->n - i < 400;)
+		same += a->v[i].pc == e->pc && a->v[i].kind == e->kind && a->v[i].address == e->address &&
+			a->v[i].call == e->call;
+	return same >= 3;
+}
+
+static void acquire(struct access *now, const struct job_event *e)
+{
+	if (now->nheld == HELD)
+		return;
+	now->held_step[now->nheld] = e->step;
+	now->held[now->nheld++] = e->address;
+}
+
+static void let_go(struct access *now, uint64_t lock)
+{
+	for (unsigned k = now->nheld; k-- > 0;)
+		if (now->held[k] == lock) {
+			now->nheld--;
+			memmove(now->held + k, now->held + k + 1, (now->nheld - k) * sizeof *now->held);
+			memmove(now->held_step + k, now->held_step + k + 1, (now->nheld - k) * sizeof *now->held_step);
+			return;
+		}
+}
+
+/* A lock that was once released keeps nobody out from there on, also when it is held again. */
+static void set_history(struct access *now, const struct range *released, size_t n)
+{
+	now->nhistory = 0;
+	for (unsigned k = 0; k < now->nheld; k++)
+		if (!is_own(released, n, now->held[k]))
+			now->history[now->nhistory++] = now->held[k];
+}
+
+static void collect(const struct trace *t, struct accesses *out)
+{
+	VEC(struct range) own = { 0 }, released = { 0 };
+	VEC(struct access) v = { 0 }, locks = { 0 };
+	struct access now = { 0 };
+
+	*out = (struct accesses){ 0 };
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct job_event *e = &t->events[i];
+
+		now.address = e->address;
+		now.size = e->size;
+		now.step = e->step;
+		now.pc = e->pc;
+		now.kind = e->kind;
+		now.call = e->call;
+		switch (e->kind) {
+		case JOB_ALLOC: vec_push(&own, (struct range){ e->address, e->address + e->size }); break;
+		case JOB_LOCK:
+		case JOB_SHARED_LOCK:
+			vec_push(&locks, now);
+			acquire(&now, e);
+			now.nacquired = (uint32_t)locks.n;
+			break;
+		case JOB_UNLOCK:
+			let_go(&now, e->address);
+			vec_push(&released, (struct range){ e->address, e->address + 1 });
+			break;
+		case JOB_CALL: /* the next call of the sequence begins its own history */
+			released.n = 0;
+			break;
+		case JOB_READ:
+		case JOB_WRITE:
+		case JOB_ATOMIC:
+		case JOB_FREE:
+			set_history(&now, released.v, released.n);
+			out->v = v.v;
+			out->n = (unsigned)v.n;
+			if (v.n < ACCESSES && !is_own(own.v, own.n, e->address) && !is_repetition(out, e))
+				vec_push(&v, now);
+			break;
+		default: break;
+		}
+	}
+	vec_free(&own);
+	vec_free(&released);
+	out->v = v.v;
+	out->n = (unsigned)v.n;
+	out->locks = locks.v;
+	out->nlocks = (unsigned)locks.n;
+}
+
+static void release(struct accesses *a)
+{
+	free(a->v);
+	free(a->locks);
+}
+
+static bool changes(const struct access *x)
+{
+	return x->kind == JOB_WRITE || x->kind == JOB_FREE;
+}
+
+/* What is freed is the whole block; its size is not known: what lies shortly after its start. */
+static bool overlap(const struct access *x, const struct access *y)
+{
+	uint64_t xs = x->kind == JOB_FREE ? 256 : x->size ? x->size : 1;
+	uint64_t ys = y->kind == JOB_FREE ? 256 : y->size ? y->size : 1;
+
+	return x->address < y->address + ys && y->address < x->address + xs;
+}
+
+static bool conflict(const struct access *x, const struct access *y)
+{
+	return (changes(x) || changes(y)) && overlap(x, y);
+}
+
+/* Does the other have to acquire this lock on its way to y? */
+static bool acquires(const struct accesses *other, const struct access *y, uint64_t lock)
+{
+	for (unsigned i = 0; i < y->nacquired && i < other->nlocks; i++)
+		if (other->locks[i].address == lock)
+			return true;
+	return false;
+}
+
+/*
+ * Where the thread has to stop for the other to come past y before it does x: at x, or, when it holds a lock there
+ * that the other needs, before it acquires that.
+ */
+static uint32_t stop_for(const struct access *x, const struct accesses *other, const struct access *y)
+{
+	for (unsigned k = 0; k < x->nheld; k++)
+		if (acquires(other, y, x->held[k]))
+			return x->held_step[k];
+	return x->step;
+}
+
+static bool disjoint(const struct access *x, const struct access *y)
+{
+	for (unsigned i = 0; i < x->nhistory; i++)
+		for (unsigned k = 0; k < y->nhistory; k++)
+			if (x->history[i] == y->history[k])
+				return false;
+	return true;
+}
+
+bool trace_interferes(const struct trace *a, const struct trace *b)
+{
+	struct accesses x, y;
+	bool yes = false;
+
+	collect(a, &x);
+	collect(b, &y);
+	for (unsigned i = 0; i < x.n && !yes; i++)
+		for (unsigned k = 0; k < y.n && !yes; k++)
+			yes = changes(&y.v[k]) && overlap(&x.v[i], &y.v[k]);
+	/* Locks that both take can deadlock. */
+	for (unsigned i = 0; i < x.nlocks && !yes; i++)
+		yes = x.locks[i].nheld && y.nlocks > 1;
+	release(&x);
+	release(&y);
+	return yes;
+}
+
+bool trace_interleaves(const struct trace *a, const struct trace *b)
+{
+	struct accesses x, y;
+	bool yes = false;
+
+	collect(a, &x);
+	collect(b, &y);
+	for (unsigned i = 0; i < x.n && !yes; i++)
+		for (unsigned k = 0; k < y.n && !yes; k++)
+			yes = disjoint(&x.v[i], &y.v[k]);
+	for (unsigned i = 0; i < x.nlocks && !yes; i++)
+		yes = x.locks[i].nheld > 0;
+	release(&x);
+	release(&y);
+	return yes;
+}
+
+/* ---- candidates ---- */
+
+/* The first access of each call that conflicts with the other: what stops before it has not begun, for the other. */
+static uint32_t first_shared(const struct accesses *a, uint8_t call, const struct accesses *b)
+{
+	for (unsigned k = 0; k < a->n; k++)
+		for (unsigned m = 0; a->v[k].call == call && m < b->n; m++)
+			if (conflict(&a->v[k], &b->v[m]))
+				return a->v[k].step;
+	return JOB_NEVER;
+}
+
+static void push(candidate_list_t *out, unsigned thread, uint32_t x, uint32_t y, unsigned rank)
+{
+	uint8_t t = (uint8_t)thread, o = (uint8_t)!thread;
+	struct candidate c = { .segments = { { t, x }, { o, y }, { t, JOB_NEVER }, { o, JOB_NEVER } },
+			       .nsegments = y == JOB_NEVER ? 3 : 4, .rank = rank };
+
+	for (size_t i = 0; i < out->n; i++)
+		if (out->v[i].segments[0].thread == t && out->v[i].segments[0].until == x &&
+		    out->v[i].segments[1].until == y) {
+			if (rank < out->v[i].rank)
+				out->v[i].rank = rank;
+			return;
+		}
+	vec_push(out, c);
+}
+
+static bool holds_any(const struct access *at, const struct access *wants)
+{
+	for (unsigned k = 0; k < at->nheld; k++)
+		if (at->held[k] == wants->address)
+			return true;
+	return false;
+}
+
+/* One holds what the other will want, and the other way round. */
+static void deadlocks(const struct accesses *a, const struct accesses *b, unsigned thread, candidate_list_t *out)
+{
+	for (unsigned i = 0; i < a->nlocks; i++)
+		for (unsigned k = 0; k < b->nlocks; k++)
+			if (a->locks[i].address != b->locks[k].address && holds_any(&a->locks[i], &b->locks[k]) &&
+			    holds_any(&b->locks[k], &a->locks[i]))
+				push(out, thread, a->locks[i].step, JOB_NEVER, 0);
+}
+
+/* Where b's call that holds this step ends: its next call begins there. */
+static uint32_t call_end(const struct trace *t, const struct access *y)
+{
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (t->events[i].kind == JOB_CALL && t->events[i].call > y->call && t->events[i].step > y->step)
+			return t->events[i].step + 1;
+	return JOB_NEVER;
+}
+
+static void one_way(const struct trace *tb, const struct accesses *a, const struct accesses *b, unsigned thread,
+		    candidate_list_t *out)
+{
+	deadlocks(a, b, thread, out);
+	uint32_t first = JOB_NEVER;
+	int call = -1;
+	for (unsigned i = 0; i < a->n; i++)
+		for (unsigned k = 0; k < b->n && out->n < 4096; k++) {
+			const struct access *x = &a->v[i], *y = &b->v[k];
+
+			if (!conflict(x, y))
+				continue;
+			if (call != x->call)
+				first = first_shared(a, x->call, b);
+			call = x->call;
+			uint32_t stop = stop_for(x, b, y);
+			/* Before anything the other could see: that is a serial order. */
+			bool second = first < stop;
+			unsigned rank = y->kind == JOB_FREE ? 1 : x->kind == JOB_FREE ? 2 : changes(y) ? 3 : 5;
+			if (second)
+				push(out, thread, stop, call_end(tb, y), rank);
+			if (second || stop == x->step)
+				push(out, thread, stop, y->step + 1, rank + (second ? 2 : 4));
+		}
+}
+
+static int by_rank(const void *x, const void *y)
+{
+	const struct candidate *a = x, *b = y;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->segments[0].until < b->segments[0].until ? -1 : a->segments[0].until > b->segments[0].until;
+}
+
+/* Of many of one rank an even selection: neighbours in a loop are alike. */
+static void thin(candidate_list_t *l, unsigned most)
+{
+	candidate_list_t kept = { 0 };
+
+	if (l->n <= most)
+		return;
+	for (unsigned i = 0; i < most; i++) {
+		size_t half = most / 2, at = i < half ? i : half + (size_t)(i - half) * (l->n - half) / (most - half);
+
+		vec_push(&kept, l->v[at]);
+	}
+	vec_free(l);
+	*l = kept;
+}
+
+void trace_candidates(const struct trace *a, const struct trace *b, unsigned most, candidate_list_t *out)
+{
+	struct accesses x, y;
+
+	collect(a, &x);
+	collect(b, &y);
+	one_way(b, &x, &y, 0, out);
+	one_way(a, &y, &x, 1, out);
+	if (out->n > 1)
+		qsort(out->v, out->n, sizeof *out->v, by_rank);
+	thin(out, most);
+	release(&x);
+	release(&y);
+}

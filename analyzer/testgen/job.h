@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A job: calls of a library to be made in a process of their own, and what became of them. It lies in
+ * memory that this process and the one that runs the calls share.
+ */
+#ifndef CSCHED_TESTGEN_JOB_H
+#define CSCHED_TESTGEN_JOB_H
+
+#include "analyzer/testgen/api.h"
+
+#define JOB_CALLS 48
+#define JOB_TEXT 8192        /* bytes of strings */
+#define JOB_BUFFER 64        /* bytes of a buffer argument */
+#define JOB_STORAGE 16384    /* bytes of objects that are initialised in place, all together */
+#define JOB_SEGMENTS 6
+#define JOB_FRAMES 48
+#define JOB_EVENTS 32768     /* accesses and lock operations of a thread that are kept */
+#define JOB_STEPS 131072     /* instructions of a thread that are stepped through; then it runs freely */
+#define JOB_NEVER UINT32_MAX
+
+enum job_part { JOB_PREFIX, JOB_A, JOB_B, JOB_POST, JOB_PARTS };
+
+enum job_arg_kind {
+	JOB_NUMBER,   /* value */
+	JOB_REAL,     /* bits of a double */
+	JOB_TEXT_AT,  /* offset in text */
+	JOB_BUFFER_OF, /* a buffer of its own, filled with 1, 2, 3, ... */
+	JOB_RESULT,   /* what call `value` returned */
+	JOB_OUT,      /* address of a word, which becomes the result of this call */
+	JOB_PLACE,    /* address of `value` in storage, which becomes the result of this call */
+	JOB_STUB,     /* a function that returns `value` */
+	JOB_STRING,   /* a std::string of text at offset value */
+};
+
+struct job_arg {
+	uint8_t kind;
+	int64_t value;
+};
+
+struct job_call {
+	uint64_t offset;   /* of the function in the library */
+	uint8_t nargs, part;
+	uint8_t float_args; /* bit i: goes in a vector register ... */
+	uint8_t single_args; /* ... as a float */
+	uint8_t result;    /* enum api_kind of what it returns */
+	uint8_t result_size;
+	bool result_signed;
+	struct job_arg args[API_PARAMS];
+};
+
+enum job_mode {
+	JOB_SERIAL,     /* the parts' calls in `order`, natively, each part in a thread of its own or all in one */
+	JOB_TRACE,      /* the prefix natively, then part `traced` stepped through */
+	JOB_CONCURRENT, /* parts A and B in two threads, as `segments` say */
+};
+
+/* Thread 0 runs part A, thread 1 part B. */
+struct job_segment {
+	uint8_t thread;
+	uint32_t until; /* before this step of the thread; JOB_NEVER: until it ends */
+};
+
+enum job_event_kind { JOB_READ, JOB_WRITE, JOB_LOCK, JOB_UNLOCK, JOB_SHARED_LOCK, JOB_ALLOC, JOB_FREE, JOB_ENTER,
+		      JOB_LEAVE, JOB_CALL, JOB_RETURNED, JOB_ATOMIC };
+
+struct job_event {
+	uint64_t address; /* of memory, a lock or a function */
+	uint64_t size;
+	uint32_t step;    /* that comes with it */
+	uint32_t pc;      /* offset in the library */
+	uint8_t kind;
+	uint8_t call;     /* JOB_CALL, JOB_RETURNED: index in job.calls */
+};
+
+enum job_end {
+	JOB_NOT_RUN,
+	JOB_DONE,
+	JOB_SIGNAL,     /* a crash or an abort */
+	JOB_EXIT,       /* the process ended by itself */
+	JOB_DEADLOCK,   /* every thread waits */
+	JOB_HANG,       /* the time limit */
+	JOB_EXCEPTION,  /* a C++ exception left the outermost call: caught by the terminate handler */
+};
+
+/* What a step is, above its place: which instructions an order can be tied to depends on it. */
+#define JOB_CLASS_SHIFT 29
+#define JOB_PLACE_MASK ((1u << JOB_CLASS_SHIFT) - 1)
+enum job_class { JOB_PLAIN, JOB_BRANCHES, JOB_CALLS_OUT, JOB_RETURNS };
+
+struct job_thread {
+	uint32_t nsteps, nevents;
+	bool overflow;
+	bool blocked;    /* it waited when its turn had come */
+	uint32_t stopped; /* place of the step before which it was stopped last; 0: it was not */
+	uint32_t began;  /* calls that it has begun, for those that do not come back */
+	int32_t in_call; /* index; -1 */
+	uint32_t pcs[JOB_STEPS]; /* offset in the library, class above it */
+	struct job_event events[JOB_EVENTS];
+};
+
+struct job {
+	/* the question */
+	enum job_mode mode;
+	uint8_t traced;
+	bool one_thread;  /* JOB_SERIAL */
+	bool want_state;
+	uint32_t ncalls;
+	struct job_call calls[JOB_CALLS];
+	uint32_t norder;
+	uint8_t order[JOB_CALLS]; /* JOB_SERIAL: call indices */
+	uint32_t nsegments;
+	struct job_segment segments[JOB_SEGMENTS];
+	int32_t object_call;  /* whose result is the object under test; -1 */
+	uint64_t object_size;
+	uint32_t limit_ms;
+	uint32_t ntext;
+	char text[JOB_TEXT];
+	/* the answer */
+	enum job_end end;
+	int32_t status;      /* signal or exit status */
+	int32_t calls_done;
+	uint8_t failed_thread; /* 0: the first (prefix, post), 1: A, 2: B */
+	int32_t failed_call;
+	uint64_t fault_address, fault_pc;
+	uint32_t nframes;
+	uint64_t frames[JOB_FRAMES]; /* innermost first: pcs of this run */
+	uint64_t bias, text_start, text_end;
+	uint64_t waits_for[2]; /* lock addresses, of a deadlock; 0: not known */
+	uint64_t waits_pc[2];
+	uint64_t state;      /* hash of what is reachable from the object */
+	uint64_t results_hash;
+	int64_t results[JOB_CALLS];
+	bool ran[JOB_CALLS];
+	char said[512];      /* the end of what it wrote to standard error */
+	struct job_thread thread[2];
+};
+
+#endif

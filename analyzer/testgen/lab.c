@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Running tests in the server's children, and judging how they end. */
+#include "analyzer/testgen/lab.h"
+
+#include "analyzer/hunt/child.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define TRACE_MS 3000        /* of stepping alone: it never ends */
+#define SERIAL_MS 2000       /* calls of a test take microseconds */
+#define CONCURRENT_MS 4000
+#define MOST_CANDIDATES 48   /* interleavings of one test */
+#define MOST_LINEARISATIONS 1000
+#define AGAIN 2              /* a failing interleaving is executed so often again */
+
+bool lab_expired(const struct lab *lab)
+{
+	return lab->deadline > 0 && child_now() > lab->deadline;
+}
+
+/* ---- traces ---- */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 1099511628211ull;
+	return h ^ h >> 31;
+}
+
+/* Definition 2 of AutoConTest, for the last call: accesses by place, locks, functions. */
+static uint64_t coverage_of(const struct job_event *e, uint32_t n)
+{
+	uint64_t h = 14695981039346656037ull;
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (e[i].kind == JOB_CALL)
+			from = i;
+	for (uint32_t i = from; i < n; i++)
+		if (e[i].kind != JOB_ALLOC)
+			h = mix(h, (uint64_t)e[i].kind << 32 | (e[i].kind == JOB_ENTER || e[i].kind == JOB_CALL ? e[i].address : e[i].pc));
+	return h;
+}
+
+err_t lab_trace(struct lab *lab, const struct test *t, enum job_part part, struct trace *out)
+{
+	struct job *j = lab->server.job;
+
+	*out = (struct trace){ .end = JOB_NOT_RUN };
+	if (!test_load(lab->api, t, j))
+		return NULL;
+	j->mode = JOB_TRACE;
+	j->traced = (uint8_t)part;
+	j->want_state = true;
+	j->object_size = lab->pools.object >= 0 ? lab->api->objects.v[lab->pools.object].size : 0;
+	j->limit_ms = TRACE_MS;
+	TRY(server_run(&lab->server));
+	lab->traces++;
+	const struct job_thread *th = &j->thread[part - JOB_A];
+	out->end = j->end;
+	out->status = j->status;
+	out->failed_call = j->failed_call;
+	out->nsteps = th->nsteps;
+	out->nevents = th->nevents;
+	out->truncated = th->overflow;
+	out->events = xmalloc((th->nevents + 1) * sizeof *out->events);
+	memcpy(out->events, th->events, th->nevents * sizeof *out->events);
+	out->hash = coverage_of(out->events, out->nevents);
+	out->state = j->state;
+	return NULL;
+}
+
+void trace_free(struct trace *t)
+{
+	free(t->events);
+	*t = (struct trace){ 0 };
+}
+
+/* ---- failures ---- */
+
+static bool in_library(const struct job *j, uint64_t pc)
+{
+	return pc >= j->text_start && pc < j->text_end;
+}
+
+void failure_of(const struct job *j, struct failure *out)
+{
+	*out = (struct failure){ .end = j->end, .status = j->status, .thread = j->failed_thread,
+				 .address = j->fault_address };
+	out->outside = j->end == JOB_SIGNAL && !in_library(j, j->fault_pc);
+	/* Frames above the first are return addresses: the call is the byte before. */
+	for (unsigned i = 0; i < j->nframes; i++)
+		if (in_library(j, j->frames[i] - (i != 0)))
+			out->frames[out->nframes++] = j->frames[i] - j->bias - (i != 0);
+	if (j->end == JOB_DEADLOCK)
+		for (unsigned i = 0; i < 2; i++) {
+			out->waits[i] = j->waits_pc[i] ? j->waits_pc[i] - j->bias : 0;
+			if (out->waits[i])
+				out->frames[out->nframes++] = out->waits[i];
+		}
+	out->said = j->said[0] ? xstrdup(j->said) : NULL;
+}
+
+void failure_free(struct failure *f)
+{
+	free(f->said);
+	f->said = NULL;
+}
+
+uint64_t failure_print(const struct failure *f)
+{
+	uint64_t h = mix(mix(14695981039346656037ull, f->end), (uint64_t)f->status), x = 0;
+
+	if (f->end == JOB_DEADLOCK)
+		/* Either thread may be either. */
+		return mix(h, f->waits[0] + f->waits[1]);
+	for (unsigned i = 0; i < f->nframes && i < 2; i++)
+		x = mix(x, f->frames[i]);
+	return mix(h, x);
+}
+
+const char *failure_kind(const struct failure *f)
+{
+	switch (f->end) {
+	case JOB_DEADLOCK: return "deadlock";
+	case JOB_HANG: return "hang";
+	case JOB_EXIT: return "exit";
+	case JOB_SIGNAL: break;
+	default: return "none";
+	}
+	return f->status == SIGABRT ? "abort" : f->status == SIGSEGV || f->status == SIGBUS ? "crash" :
+	       f->status == SIGFPE ? "arithmetic" : "signal";
+}
+
+void violation_free(struct violation *v)
+{
+	failure_free(&v->failure);
+	free(v->file);
+	free(v->schedule);
+	free(v->report);
+}
+
+/* ---- the oracle ---- */
+
+struct orders {
+	unsigned first[2], count[2], done[2];
+	uint8_t order[JOB_CALLS];
+	unsigned n, executed;
+	bool fails;
+};
+
+static err_t run_order(struct lab *lab, const struct test *t, const struct orders *o, bool one_thread, bool *fails)
+{
+	struct job *j = lab->server.job;
+
+	test_load(lab->api, t, j);
+	j->mode = JOB_SERIAL;
+	j->one_thread = one_thread;
+	j->norder = o->n;
+	memcpy(j->order, o->order, o->n);
+	j->limit_ms = SERIAL_MS;
+	TRY(server_run(&lab->server));
+	lab->serials++;
+	*fails |= j->end != JOB_DONE;
+	return NULL;
+}
+
+/* Each order in one thread, as the paper has it, and with each thread's calls in a thread of its own. */
+static err_t orders_from(struct lab *lab, const struct test *t, struct orders *o)
+{
+	if (o->fails || o->executed >= MOST_LINEARISATIONS)
+		return NULL;
+	if (o->done[0] == o->count[0] && o->done[1] == o->count[1]) {
+		o->executed++;
+		TRY(run_order(lab, t, o, false, &o->fails));
+		return o->fails ? NULL : run_order(lab, t, o, true, &o->fails);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		if (o->done[i] == o->count[i])
+			continue;
+		o->order[o->n++] = (uint8_t)(o->first[i] + o->done[i]++);
+		err_t e = orders_from(lab, t, o);
+		o->n--;
+		o->done[i]--;
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails)
+{
+	struct orders o = { .first = { test_first(t, JOB_A), test_first(t, JOB_B) }, .count = { t->a.n, t->b.n } };
+	err_t e = orders_from(lab, t, &o);
+
+	*n = o.executed;
+	/* Not all of them were executed: then nothing is known. */
+	*fails = o.fails || o.executed >= MOST_LINEARISATIONS;
+	return e;
+}
+
+/* ---- interleavings ---- */
+
+static err_t run_candidate(struct lab *lab, const struct test *t, const struct candidate *c)
+{
+	struct job *j = lab->server.job;
+
+	test_load(lab->api, t, j);
+	j->mode = JOB_CONCURRENT;
+	j->nsegments = c->nsegments;
+	memcpy(j->segments, c->segments, c->nsegments * sizeof *c->segments);
+	j->limit_ms = CONCURRENT_MS;
+	lab->runs++;
+	return server_run(&lab->server);
+}
+
+static uint32_t place_at(const struct job_thread *t, uint32_t step)
+{
+	return t->pcs[step] & JOB_PLACE_MASK;
+}
+
+static enum job_class class_at(const struct job_thread *t, uint32_t step)
+{
+	return (enum job_class)(t->pcs[step] >> JOB_CLASS_SHIFT);
+}
+
+static struct lab_place place_of(const struct job_thread *t, unsigned thread, uint32_t step, bool after)
+{
+	struct lab_place p = { .thread = thread, .offset = place_at(t, step), .after = after };
+
+	for (uint32_t i = 0; i <= step; i++)
+		p.n += place_at(t, i) == p.offset;
+	return p;
+}
+
+#define LONGEST_CALL_INSN 7
+
+/* The latest place whose end means that everything before `step` has been done. */
+static bool place_before(const struct job_thread *t, unsigned thread, uint32_t step, struct lab_place *out)
+{
+	while (step--) {
+		enum job_class c = class_at(t, step);
+
+		/* Behind a call: the call that returns to where the next step is. */
+		if ((c == JOB_RETURNS || c == JOB_BRANCHES) && step + 1 < t->nsteps)
+			for (uint32_t k = step + 1; k-- > 0;) {
+				uint32_t length = place_at(t, step + 1) - place_at(t, k);
+
+				if (class_at(t, k) == JOB_CALLS_OUT && length >= 2 && length <= LONGEST_CALL_INSN) {
+					*out = place_of(t, thread, k, true);
+					return true;
+				}
+			}
+		if (c == JOB_PLAIN) {
+			*out = place_of(t, thread, step, true);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Where a thread stands that waits inside a call: before that call. */
+static bool place_of_last_call(const struct job_thread *t, unsigned thread, struct lab_place *out)
+{
+	for (uint32_t k = t->nsteps; k-- > 0;)
+		if (class_at(t, k) == JOB_CALLS_OUT) {
+			*out = place_of(t, thread, k, false);
+			return true;
+		}
+	return false;
+}
+
+/* Where a thread goes on from this step, or would have gone on from where it was stopped. */
+static bool place_to_stop(const struct job_thread *t, unsigned thread, uint32_t step, struct lab_place *out)
+{
+	if (step < t->nsteps) {
+		*out = place_of(t, thread, step, false);
+		return true;
+	}
+	*out = (struct lab_place){ .thread = thread, .offset = t->stopped, .n = 1 };
+	for (uint32_t i = 0; i < t->nsteps; i++)
+		out->n += place_at(t, i) == t->stopped;
+	return t->stopped != 0;
+}
+
+/*
+ * The orderings that make the segments happen: where one ends and the next begins, what comes there waits
+ * for what came before it.
+ */
+static void make_edges(const struct job *j, struct violation *v)
+{
+	uint32_t at[2] = { 0, 0 };
+
+	for (unsigned i = 0; i + 1 < v->nsegments; i++) {
+		const struct job_segment *s = &v->segments[i], *next = &v->segments[i + 1];
+		const struct job_thread *from = &j->thread[s->thread], *to = &j->thread[next->thread];
+		struct lab_edge e = { 0 };
+		uint32_t until = s->until < from->nsteps ? s->until : from->nsteps;
+		bool cut = s->until == JOB_NEVER && from->blocked;
+
+		at[s->thread] = until;
+		if (next->thread == s->thread || !place_to_stop(to, next->thread, at[next->thread], &e.target))
+			continue;
+		if (s->until == JOB_NEVER && v->failure.thread == s->thread + 1u && from->nsteps)
+			/* It fails there: the other stays where it is. */
+			e.source = (struct lab_place){ s->thread, place_at(from, from->nsteps - 1), JOB_NEVER, true };
+		else if (!(cut ? place_of_last_call(from, s->thread, &e.source) :
+			    place_before(from, s->thread, until, &e.source)))
+			continue;
+		v->edges[v->nedges++] = e;
+	}
+}
+
+static err_t judge(struct lab *lab, const struct test *t, const struct candidate *c, lab_wanted *wanted, void *arg,
+		   bool *found, struct violation *out)
+{
+	struct job *j = lab->server.job;
+	struct violation v = { .test = *t, .nsegments = c->nsegments };
+	bool fails = false;
+
+	memcpy(v.segments, c->segments, c->nsegments * sizeof *c->segments);
+	failure_of(j, &v.failure);
+	make_edges(j, &v);
+	uint64_t print = failure_print(&v.failure);
+	if (wanted && !wanted(arg, &v.failure)) {
+		failure_free(&v.failure);
+		return NULL;
+	}
+	for (unsigned i = 0; i < AGAIN; i++) {
+		struct failure again;
+
+		TRY(run_candidate(lab, t, c));
+		failure_of(j, &again);
+		bool same = failure_print(&again) == print;
+		failure_free(&again);
+		if (!same) {
+			failure_free(&v.failure);
+			return NULL;
+		}
+	}
+	if (!lab->no_oracle)
+		TRY(lab_linearise(lab, t, &v.linearisations, &fails));
+	if (fails) {
+		failure_free(&v.failure);
+		return NULL;
+	}
+	*out = v;
+	*found = true;
+	return NULL;
+}
+
+err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
+		  lab_wanted *wanted, void *arg, bool *found, struct violation *out)
+{
+	candidate_list_t list = { 0 };
+	err_t e = NULL;
+
+	*found = false;
+	trace_candidates(a, b, MOST_CANDIDATES, &list);
+	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
+		e = run_candidate(lab, t, &list.v[i]);
+		enum job_end end = lab->server.job->end;
+		if (!e && (end == JOB_SIGNAL || end == JOB_DEADLOCK || end == JOB_HANG))
+			e = judge(lab, t, &list.v[i], wanted, arg, found, out);
+	}
+	vec_free(&list);
+	return e;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Running tests: traces of parts, interleavings of two, all orders of whole calls. */
+#ifndef CSCHED_TESTGEN_LAB_H
+#define CSCHED_TESTGEN_LAB_H
+
+#include "analyzer/testgen/seq.h"
+
+struct lab {
+	const struct api *api;
+	struct server server;
+	struct seq_pools pools;
+	struct seq setup;        /* in front of every prefix */
+	double deadline;         /* monotonic seconds; 0: none */
+	bool no_oracle;          /* for tests of the oracle only */
+	uint64_t traces, runs, serials;
+	VEC(uint64_t) endings;   /* hashes of the results of linearisations, see lab_explain_results() */
+};
+
+/* What a part does when it runs alone from the prefix's state. */
+struct trace {
+	struct job_event *events;
+	uint32_t nevents, nsteps;
+	enum job_end end;
+	int32_t status, failed_call;
+	uint64_t hash;    /* of the last call's accesses, locks and functions: the paper's M */
+	uint64_t state;   /* of the object afterwards */
+	bool truncated;
+};
+
+err_t lab_trace(struct lab *lab, const struct test *t, enum job_part part, struct trace *out);
+void trace_free(struct trace *t);
+
+/* How a job failed, in words, malloc'd: "segmentation fault in queue_pop (queue.c:31)". */
+struct failure {
+	enum job_end end;
+	int status;
+	unsigned thread;     /* 1: A, 2: B, 0: the calls before or after */
+	uint64_t address;
+	uint32_t nframes;    /* in the library, innermost first; offsets */
+	uint64_t frames[JOB_FRAMES];
+	bool outside;        /* the fault itself was in another library, called from frames[0] */
+	uint32_t nother;     /* deadlock: of the other thread, places where they wait */
+	uint64_t waits[2];
+	char *said;          /* on standard error, or NULL */
+};
+
+void failure_of(const struct job *j, struct failure *out);
+void failure_free(struct failure *f);
+/* Equal ones are reported once. */
+uint64_t failure_print(const struct failure *f);
+const char *failure_kind(const struct failure *f);
+
+/* One end of an ordering: a place, and which execution of it by its thread. */
+struct lab_place {
+	unsigned thread; /* 0: A, 1: B */
+	uint32_t offset;
+	uint32_t n;      /* from 1; JOB_NEVER: it never comes */
+	bool after;
+};
+struct lab_edge {
+	struct lab_place source, target;
+};
+
+struct violation {
+	struct test test;
+	struct failure failure;
+	struct job_segment segments[JOB_SEGMENTS];
+	unsigned nsegments;
+	struct lab_edge edges[JOB_SEGMENTS];
+	unsigned nedges;
+	unsigned linearisations; /* that were executed, and do not fail */
+	double seconds;          /* after the start */
+	uint64_t number;         /* of the test that showed it */
+	/* after writing */
+	char *file, *schedule, *report;
+	unsigned native_runs, native_failures;
+};
+void violation_free(struct violation *v);
+
+/* Should a failure of the explored test be taken? The linearisations are executed after that. */
+typedef bool lab_wanted(void *arg, const struct failure *f);
+
+/*
+ * Explores interleavings of the test's A and B. *found: one failed in a way that is wanted and that no
+ * linearisation shows; out is filled then.
+ */
+err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
+		  lab_wanted *wanted, void *arg, bool *found, struct violation *out);
+
+/* All orders of whole calls, each in a fresh process. *fails: one of them does. *n: executed. */
+err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails);
+
+bool lab_expired(const struct lab *lab);
+
+/* conflict.c. Does b write what a accesses (or either, when both ways are asked for)? */
+bool trace_interferes(const struct trace *a, const struct trace *b);
+/* Is there a pair of accesses whose lock histories are disjoint? */
+bool trace_interleaves(const struct trace *a, const struct trace *b);
+
+struct candidate {
+	struct job_segment segments[4];
+	unsigned nsegments;
+	unsigned rank;
+};
+typedef VEC(struct candidate) candidate_list_t;
+/* Interleavings worth trying, best first. */
+void trace_candidates(const struct trace *a, const struct trace *b, unsigned most, candidate_list_t *out);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process that holds the library: loads it behind walls, forks a child for each job and watches it.
+ * What the library does wrong ends a child, at worst the server; never csched.
+ */
+#include "analyzer/testgen/server.h"
+
+#include "analyzer/hunt/files.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <linux/landlock.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOAD_MS 20000       /* an initialiser that takes longer never ends */
+#define LOOK_MS 20          /* between looks at a child that does not end */
+#define STILL_LOOKS 6       /* all its threads waited for locks at so many looks in a row: it hangs */
+#define MEMORY_BYTES (2ull << 30)
+#define FILE_BYTES (16u << 20)
+#define PROCESSES 4096
+#define CPU_SECONDS 600     /* of the server with all its children's own limits on top */
+
+enum { ASK = 'j', READY = 'r' };
+
+/* ---- walls ---- */
+
+/* Files may be changed below the working directory only. Kernels without Landlock: the rest still holds. */
+static void wall_files(const char *dir)
+{
+	struct landlock_ruleset_attr attr = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+				     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+				     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+				     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+				     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+	};
+	int set = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
+	struct landlock_path_beneath_attr beneath = {
+		.allowed_access = attr.handled_access_fs, .parent_fd = open(dir, O_PATH | O_CLOEXEC),
+	};
+	struct landlock_path_beneath_attr null = {
+		.allowed_access = LANDLOCK_ACCESS_FS_WRITE_FILE, .parent_fd = open("/dev/null", O_PATH | O_CLOEXEC),
+	};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (set < 0)
+		return;
+	syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
+	syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &null, 0);
+	syscall(SYS_landlock_restrict_self, set, 0);
+	close(set);
+	close(beneath.parent_fd);
+	close(null.parent_fd);
+}
+
+static void limit(int what, uint64_t to)
+{
+	struct rlimit r = { to, to };
+
+	setrlimit(what, &r);
+}
+
+static void raise_walls(const char *dir)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (chdir(dir))
+		_exit(1);
+	dup2(null, 0);
+	dup2(null, 1);
+	int said = open("said", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	dup2(said, 2);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, FILE_BYTES);
+	limit(RLIMIT_AS, MEMORY_BYTES);
+	limit(RLIMIT_CPU, CPU_SECONDS);
+	/* A network of its own is none; where that is not allowed the rest still holds. */
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC) && unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC))
+		errno = 0;
+	setenv("HOME", dir, 1);
+	setenv("TMPDIR", dir, 1);
+	wall_files(dir);
+}
+
+/* ---- the library ---- */
+
+struct lookup {
+	const char *path;
+	uint64_t bias, start, end;
+};
+
+static int note_text(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct lookup *l = arg;
+
+	(void)size;
+	if (info->dlpi_addr != l->bias)
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uint64_t at = l->bias + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+			continue;
+		if (!l->start || at < l->start)
+			l->start = at;
+		if (at + p->p_memsz > l->end)
+			l->end = at + p->p_memsz;
+	}
+	return 1;
+}
+
+static void load(const char *path, struct job *j)
+{
+	struct link_map *map = NULL;
+	void *lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	struct lookup l = { .path = path };
+
+	if (!lib || dlinfo(lib, RTLD_DI_LINKMAP, &map)) {
+		snprintf(j->said, sizeof j->said, "%s", dlerror());
+		_exit(3);
+	}
+	l.bias = map->l_addr;
+	dl_iterate_phdr(note_text, &l);
+	j->bias = l.bias;
+	j->text_start = l.start;
+	j->text_end = l.end;
+}
+
+/* ---- one job ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Do all threads of the process wait for a lock or the like, without a time limit? */
+static bool stands_still(pid_t pid)
+{
+	char path[96], line[256];
+	snprintf(path, sizeof path, "/proc/%d/task", pid);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	bool all = d != NULL;
+
+	while (d && all && (e = readdir(d))) {
+		long nr;
+		unsigned long a[4];
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/task/%.20s/syscall", pid, e->d_name);
+		FILE *f = fopen(path, "re");
+		all = f && fgets(line, sizeof line, f) &&
+		      sscanf(line, "%ld %lx %lx %lx %lx", &nr, &a[0], &a[1], &a[2], &a[3]) == 5 &&
+		      nr == SYS_futex && !a[3];
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return all;
+}
+
+static void watch(pid_t pid, struct job *j)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
+	uint64_t began = now_ms();
+	unsigned still = 0;
+	bool killed = false;
+
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		if (poll(&p, 1, LOOK_MS) > 0)
+			break;
+		still = stands_still(pid) ? still + 1 : 0;
+		if (still < STILL_LOOKS && now_ms() - began < j->limit_ms)
+			continue;
+		killed = true;
+		if (j->end == JOB_NOT_RUN)
+			j->end = still >= STILL_LOOKS ? JOB_DEADLOCK : JOB_HANG;
+		kill(pid, SIGKILL);
+		break;
+	}
+	close(fd);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (killed || j->end != JOB_NOT_RUN)
+		return;
+	j->end = WIFSIGNALED(status) ? JOB_SIGNAL : JOB_EXIT;
+	j->status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void keep_words(struct job *j)
+{
+	off_t size = lseek(2, 0, SEEK_END);
+	off_t from = size > (off_t)sizeof j->said - 1 ? size - (off_t)sizeof j->said + 1 : 0;
+	ssize_t n = size > 0 ? pread(2, j->said, sizeof j->said - 1, from) : 0;
+
+	j->said[n > 0 ? n : 0] = 0;
+	if (size && ftruncate(2, 0))
+		j->said[0] = 0;
+}
+
+static void do_job(struct job *j)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run_job(j);
+	}
+	if (pid < 0) {
+		j->end = JOB_NOT_RUN;
+		return;
+	}
+	watch(pid, j);
+	kill(-pid, SIGKILL); /* what it may have left */
+	keep_words(j);
+}
+
+extern const char *__progname;
+
+static void serve(const char *path, struct server *s, int fd)
+{
+	char c = READY;
+
+	__progname = "test"; /* what assert() says who it is */
+	raise_walls(s->dir);
+	load(path, s->job);
+	if (write(fd, &c, 1) != 1)
+		_exit(0);
+	while (read(fd, &c, 1) == 1) {
+		do_job(s->job);
+		if (write(fd, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- our side ---- */
+
+static err_t start_failed(struct server *s, const struct api *a)
+{
+	int status = 0;
+	err_t e;
+
+	kill(s->pid, SIGKILL);
+	while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+		e = err_new(ERR_NOANSWER, "%s cannot be loaded: %.300s", a->path, s->job->said);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		e = err_new(ERR_NOANSWER, "%s cannot be loaded: its initialiser ended by signal %d (%s)", a->path,
+			    WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WIFEXITED(status))
+		e = err_new(ERR_NOANSWER, "%s cannot be loaded: its initialiser ends the process (status %d)",
+			    a->path, WEXITSTATUS(status));
+	else
+		e = err_new(ERR_NOANSWER, "%s cannot be loaded: its initialiser does not return", a->path);
+	return e;
+}
+
+err_t server_start(const struct api *a, struct server *s)
+{
+	int pair[2];
+	char c;
+
+	*s = (struct server){ .fd = -1 };
+	TRY(files_make_work("csched-testgen", s->dir, sizeof s->dir));
+	s->job = mmap(NULL, sizeof *s->job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->job == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_errno("cannot share memory with the library's process");
+	s->pid = fork();
+	if (!s->pid) {
+		close(pair[0]);
+		serve(a->path, s, pair[1]);
+	}
+	close(pair[1]);
+	s->fd = pair[0];
+	if (s->pid < 0)
+		return err_errno("fork");
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	if (poll(&p, 1, LOAD_MS) == 1 && read(s->fd, &c, 1) == 1)
+		return NULL;
+	return start_failed(s, a);
+}
+
+err_t server_run(struct server *s)
+{
+	struct job *j = s->job;
+	char c = ASK;
+
+	j->end = JOB_NOT_RUN;
+	j->status = j->calls_done = 0;
+	j->failed_thread = 0;
+	j->failed_call = -1;
+	j->fault_address = j->fault_pc = j->nframes = 0;
+	j->waits_for[0] = j->waits_for[1] = j->waits_pc[0] = j->waits_pc[1] = 0;
+	j->state = j->results_hash = 0;
+	memset(j->results, 0, sizeof j->results);
+	memset(j->ran, 0, sizeof j->ran);
+	for (int i = 0; i < 2; i++) {
+		struct job_thread *t = &j->thread[i];
+
+		t->nsteps = t->nevents = t->began = t->stopped = 0;
+		t->overflow = t->blocked = false;
+		t->in_call = -1;
+	}
+	s->jobs++;
+	if (send(s->fd, &c, 1, MSG_NOSIGNAL) != 1 || read(s->fd, &c, 1) != 1)
+		return err_new(ERR_INTERNAL, "the process that holds the library ended");
+	return NULL;
+}
+
+void server_stop(struct server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+	}
+	if (s->job && s->job != MAP_FAILED)
+		munmap(s->job, sizeof *s->job);
+	if (s->dir[0])
+		files_remove_tree(s->dir);
+	*s = (struct server){ .fd = -1 };
+}

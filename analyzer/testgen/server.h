@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A process that has the library loaded and runs each job in a child of its own. */
+#ifndef CSCHED_TESTGEN_SERVER_H
+#define CSCHED_TESTGEN_SERVER_H
+
+#include "analyzer/testgen/job.h"
+
+#include <sys/types.h>
+
+struct server {
+	pid_t pid;
+	int fd;
+	struct job *job; /* shared */
+	char dir[512];   /* where the library may write */
+	uint64_t jobs;
+};
+
+/* Loads the library in a process that can write nowhere but in a directory of its own, and has no network. */
+err_t server_start(const struct api *a, struct server *out);
+/* Runs server.job; an error only when the server itself is gone. */
+err_t server_run(struct server *s);
+void server_stop(struct server *s);
+
+/* child.c, in the process of one job; does not return. */
+void run_job(struct job *j) __attribute__((noreturn));
+/* step.c */
+struct stepping {
+	struct job *job;
+	uint64_t start, end; /* code of the library */
+};
+void step_init(struct job *j);
+/* This thread is number `index` (0: A, 1: B) and will be stepped through. */
+void step_thread(unsigned index);
+/* Arms stepping for the call of this function, about to be made. */
+void step_call(unsigned call, uint64_t function);
+void step_returned(unsigned call);
+/* This thread has ended its part. */
+void step_end(void);
+/* The controller: returns when both threads have ended, or neither can go on. */
+void step_control(void);
+bool step_active(void);
+/* state.c: hash of the bytes reachable from an object, pointers made canonical. */
+uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size);
+
+#endif

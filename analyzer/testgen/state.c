@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state of an object: a hash of the words reachable from it. A word that points into the heap is
+ * followed and stands for the order in which its block was met, so that the same structure at other
+ * addresses has the same hash. Blocks are known by the allocator's size words; what is no block is data.
+ */
+#include "analyzer/testgen/server.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MAX_BLOCKS 512    /* followed; more are data: states of large structures may look alike */
+#define MAX_BLOCK 65536   /* bytes of one block that are read */
+
+struct walk {
+	uint64_t heap_start, heap_end, text_start, text_end, bias;
+	uint64_t blocks[MAX_BLOCKS], sizes[MAX_BLOCKS];
+	unsigned n;
+	uint64_t hash;
+};
+
+static void mix(struct walk *w, uint64_t v)
+{
+	w->hash = (w->hash ^ v) * 1099511628211ull;
+	w->hash ^= w->hash >> 29;
+}
+
+static void find_heap(struct walk *w)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned long start, end;
+
+	while (f && fgets(line, sizeof line, f))
+		if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
+			w->heap_start = start;
+			w->heap_end = end;
+		}
+	if (f)
+		fclose(f);
+}
+
+static bool readable(uint64_t address, void *to, size_t n)
+{
+	struct iovec here = { to, n }, there = { (void *)address, n };
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
+/* The size of the block that begins here; 0: none does. */
+static uint64_t block_size(const struct walk *w, uint64_t p)
+{
+	uint64_t header;
+
+	if (p & 15 || p < w->heap_start + 16 || p >= w->heap_end || !readable(p - 8, &header, 8))
+		return 0;
+	uint64_t size = header & ~7ull;
+	/* 0x1: the block before is in use; mmapped and arena blocks lie elsewhere. */
+	return size >= 32 && size <= w->heap_end - p + 16 && !(header & 6) ? size - 8 : 0;
+}
+
+/* Number of the block, from 1; 0: it is none, or there are too many. */
+static unsigned block_number(struct walk *w, uint64_t p)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->blocks[i] == p)
+			return i + 1;
+	uint64_t size = block_size(w, p);
+	if (!size || w->n == MAX_BLOCKS)
+		return 0;
+	w->sizes[w->n] = size > MAX_BLOCK ? MAX_BLOCK : size;
+	w->blocks[w->n++] = p;
+	return w->n;
+}
+
+static void add_words(struct walk *w, uint64_t at, uint64_t size)
+{
+	for (uint64_t i = 0; i + 8 <= size; i += 8) {
+		uint64_t v;
+
+		if (!readable(at + i, &v, 8))
+			return;
+		unsigned block = block_number(w, v);
+		if (block)
+			mix(w, 0xb10c000000000000ull | block);
+		else if (v >= w->heap_start && v < w->heap_end)
+			mix(w, 0x1ea9);
+		else
+			mix(w, v);
+	}
+}
+
+uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size)
+{
+	static struct walk w;
+
+	w = (struct walk){ .hash = 14695981039346656037ull, .bias = j->bias };
+	find_heap(&w);
+	unsigned first = block_number(&w, object);
+	if (!first)
+		add_words(&w, object, size ? size : 64);
+	for (unsigned i = 0; i < w.n; i++)
+		/* The last word of a block may belong to the allocator; fresh memory holds a pattern. */
+		add_words(&w, w.blocks[i], w.sizes[i] - 8);
+	return w.hash;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Stepping: the processor's trap flag stops each thread after each instruction of the library. The trap
+ * handler notes what the instruction accesses and decides which thread runs. Functions outside the library
+ * run freely: a breakpoint where they return brings the stepping back (not a changed return address, which
+ * would break C++ exceptions). Only one of the two threads runs at a time.
+ */
+#include "analyzer/testgen/step.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRAP_FLAG 0x100
+#define PAGE 4096ull
+#define LOOK_US 2000       /* between the controller's looks */
+#define STILL_LOOKS 2      /* so many looks without a step, waiting in the kernel: it is blocked */
+#define SURE_LOOKS 20      /* ... and both for so long: nobody ever goes on */
+#define FREE_LOOKS 100     /* running natively for so long while the other is parked: it may wait for it, busily */
+#define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily */
+
+struct stepper {
+	struct job_thread *t;
+	unsigned index;
+	pid_t tid;
+	bool stepping, parked, ended, begun;
+	uint64_t breakpoint;   /* where its code will be stepped again; 0: none */
+	uint64_t rearm;        /* another thread's breakpoint that it has just gone through */
+	uint64_t last_pc;
+	uint64_t turn_began;   /* step */
+	uint64_t stack_low, stack_high;
+	enum step_effect effect; /* of the function it is in, to be noted when that returns */
+	uint64_t effect_argument;
+	uint8_t call;
+	bool called;           /* the last instruction was a call: what comes is a function's first one */
+};
+
+static struct job *job;
+static bool active;
+static struct stepper steppers[2];
+static __thread struct stepper *me;
+static uint8_t *pristine;      /* the library's code as it was loaded */
+static uint32_t turn;          /* whose: 0, 1; 2: everybody's */
+static uint32_t segment;
+
+bool step_active(void)
+{
+	return active;
+}
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+/* ---- turns ---- */
+
+static uint32_t until_of(const struct stepper *s)
+{
+	if (segment >= job->nsegments || job->segments[segment].thread != s->index)
+		return JOB_NEVER;
+	return job->segments[segment].until;
+}
+
+static void give_turn(uint32_t to)
+{
+	if (to < 2)
+		steppers[to].turn_began = steppers[to].t->nsteps;
+	__atomic_store_n(&turn, to, __ATOMIC_SEQ_CST);
+	futex(&turn, FUTEX_WAKE, INT32_MAX, NULL);
+}
+
+/* The segment of the thread that has the turn is over. */
+static void next_segment(void)
+{
+	while (segment + 1 < job->nsegments) {
+		unsigned to = job->segments[++segment].thread;
+
+		if (!__atomic_load_n(&steppers[to].ended, __ATOMIC_SEQ_CST)) {
+			give_turn(to);
+			return;
+		}
+	}
+	segment = job->nsegments;
+	for (unsigned i = 0; i < 2; i++)
+		if (!__atomic_load_n(&steppers[i].ended, __ATOMIC_SEQ_CST) && turn != i) {
+			give_turn(i);
+			return;
+		}
+	give_turn(2);
+}
+
+static void wait_turn(struct stepper *s)
+{
+	uint32_t now;
+
+	__atomic_store_n(&s->parked, true, __ATOMIC_SEQ_CST);
+	while ((now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST)) != s->index && now != 2)
+		futex(&turn, FUTEX_WAIT, now, NULL);
+	__atomic_store_n(&s->parked, false, __ATOMIC_SEQ_CST);
+}
+
+/* ---- breakpoints ---- */
+
+static void put(uint64_t at)
+{
+	*(volatile uint8_t *)at = 0xcc;
+}
+
+static void take_away(uint64_t at)
+{
+	*(volatile uint8_t *)at = pristine[at - job->text_start];
+}
+
+static bool in_library(uint64_t pc)
+{
+	return pc >= job->text_start && pc < job->text_end;
+}
+
+/* ---- events ---- */
+
+static void note(struct stepper *s, enum job_event_kind kind, uint64_t address, uint64_t size)
+{
+	struct job_thread *t = s->t;
+
+	/* Its own stack is nobody else's, as long as it does not hand out addresses of it. */
+	if ((kind == JOB_READ || kind == JOB_WRITE || kind == JOB_ATOMIC) && address >= s->stack_low &&
+	    address < s->stack_high)
+		return;
+	if (t->nevents == JOB_EVENTS) {
+		t->overflow = true;
+		return;
+	}
+	t->events[t->nevents++] = (struct job_event){
+		.address = address, .size = size, .step = t->nsteps ? t->nsteps - 1 : 0,
+		.pc = (uint32_t)(s->last_pc - job->bias), .kind = kind, .call = s->call };
+}
+
+static void note_accesses(struct stepper *s, const struct step_insn *in, const greg_t *g)
+{
+	for (unsigned i = 0; i < in->noperands; i++) {
+		const struct step_operand *o = &in->operands[i];
+		uint64_t at = (uint64_t)o->displacement;
+
+		if (o->base >= 0)
+			at += (uint64_t)g[o->base];
+		if (o->index >= 0)
+			at += (uint64_t)g[o->index] * o->scale;
+		if (o->access & 1)
+			note(s, in->locked ? JOB_ATOMIC : JOB_READ, at, o->size);
+		if (o->access & 2)
+			note(s, JOB_WRITE, at, o->size);
+	}
+}
+
+static void note_call_out(struct stepper *s, uint64_t pc, const greg_t *g)
+{
+	uint64_t a = (uint64_t)g[REG_RDI], b = (uint64_t)g[REG_RSI], c = (uint64_t)g[REG_RDX];
+
+	s->effect = step_effect_of(pc);
+	s->effect_argument = a;
+	switch (s->effect) {
+	case STEP_UNLOCKS: note(s, JOB_UNLOCK, a, 0); break;
+	case STEP_WAITS: note(s, JOB_UNLOCK, b, 0); s->effect_argument = b; break;
+	case STEP_FREES:
+	case STEP_REALLOCATES:
+		if (a)
+			note(s, JOB_FREE, a, 8);
+		break;
+	case STEP_COPIES: note(s, JOB_READ, b, c); note(s, JOB_WRITE, a, c); break;
+	case STEP_FILLS: note(s, JOB_WRITE, a, c); break;
+	case STEP_READS: note(s, JOB_READ, a, 8); break;
+	case STEP_COMPARES: note(s, JOB_READ, a, 8); note(s, JOB_READ, b, 8); break;
+	case STEP_COPIES_TEXT: note(s, JOB_READ, b, 8); note(s, JOB_WRITE, a, 8); break;
+	default: break;
+	}
+}
+
+static void note_came_back(struct stepper *s, const greg_t *g)
+{
+	uint64_t result = (uint64_t)g[REG_RAX];
+
+	switch (s->effect) {
+	case STEP_LOCKS: case STEP_WAITS: note(s, JOB_LOCK, s->effect_argument, 0); break;
+	case STEP_SHARES: note(s, JOB_SHARED_LOCK, s->effect_argument, 0); break;
+	case STEP_TRIES:
+		if (!(int)result)
+			note(s, JOB_LOCK, s->effect_argument, 0);
+		break;
+	case STEP_ALLOCATES:
+	case STEP_REALLOCATES:
+		if (result)
+			note(s, JOB_ALLOC, result, malloc_usable_size((void *)result));
+		break;
+	default: break;
+	}
+	s->effect = STEP_NOTHING;
+}
+
+/* ---- the trap ---- */
+
+static uint32_t class_of(const struct step_insn *in)
+{
+	return !in ? JOB_PLAIN : in->is_call ? JOB_CALLS_OUT : in->is_return ? JOB_RETURNS :
+	       in->is_branch ? JOB_BRANCHES : JOB_PLAIN;
+}
+
+/* About to execute an instruction of the library. */
+static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
+{
+	greg_t *g = u->uc_mcontext.gregs;
+	const struct step_insn *in = step_decode(pc, pristine + (pc - job->text_start));
+
+	if (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) != s->index)
+		wait_turn(s);
+	while (s->t->nsteps == until_of(s) && turn == s->index) {
+		s->t->stopped = (uint32_t)(pc - job->bias);
+		next_segment();
+		if (turn != s->index)
+			wait_turn(s);
+	}
+	if (s->called)
+		note(s, JOB_ENTER, pc - job->bias, 0);
+	s->called = false;
+	/* A string instruction traps once for each round, and is one. */
+	if (!in || !in->repeats || s->last_pc != pc)
+		s->t->pcs[s->t->nsteps++] = (uint32_t)(pc - job->bias) | class_of(in) << JOB_CLASS_SHIFT;
+	s->last_pc = pc;
+	if (in) {
+		note_accesses(s, in, g);
+		s->called = in->is_call;
+		if (in->is_return)
+			note(s, JOB_LEAVE, 0, 0);
+	}
+	if (turn == s->index && s->t->nsteps - s->turn_began > SPIN_STEPS && job->mode == JOB_CONCURRENT &&
+	    !steppers[!s->index].ended) {
+		s->t->blocked = true;
+		next_segment();
+	}
+	if (s->t->nsteps >= JOB_STEPS) {
+		s->t->overflow = true;
+		g[REG_EFL] &= ~TRAP_FLAG;
+		s->stepping = false;
+	}
+}
+
+static void trapped(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	greg_t *g = u->uc_mcontext.gregs;
+	struct stepper *s = me;
+	uint64_t pc = (uint64_t)g[REG_RIP];
+	int keep = errno;
+
+	(void)sig;
+	(void)info;
+	if (!s || !active) {
+		signal(SIGTRAP, SIG_DFL);
+		return;
+	}
+	if (s->rearm) {
+		put(s->rearm);
+		s->rearm = 0;
+	}
+	if (in_library(pc - 1) && pristine[pc - 1 - job->text_start] != 0xcc &&
+	    *(volatile uint8_t *)(pc - 1) == 0xcc) {
+		/* A breakpoint: ours, or one of the other thread's that we came through. */
+		pc--;
+		g[REG_RIP] = (greg_t)pc;
+		if (steppers[!s->index].breakpoint == pc)
+			s->rearm = pc;
+		take_away(pc);
+		if (s->breakpoint == pc) {
+			s->breakpoint = 0;
+			if (s->begun)
+				note_came_back(s, g);
+			s->begun = true;
+		}
+		g[REG_EFL] |= TRAP_FLAG;
+	}
+	if (in_library(pc)) {
+		/* Nothing is left to be decided: it runs freely to its end. */
+		at_instruction(s, u, pc);
+	} else {
+		uint64_t back = *(uint64_t *)g[REG_RSP];
+
+		s->called = false;
+		g[REG_EFL] &= ~TRAP_FLAG;
+		if (in_library(back)) {
+			note_call_out(s, pc, g);
+			s->breakpoint = back;
+			put(back);
+		}
+	}
+	errno = keep;
+}
+
+/* ---- threads ---- */
+
+void step_init(struct job *j)
+{
+	uint64_t start = j->text_start & ~(PAGE - 1), end = (j->text_end + PAGE - 1) & ~(PAGE - 1);
+	struct sigaction sa = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	job = j;
+	step_known_init();
+	pristine = malloc(j->text_end - j->text_start + 16);
+	memcpy(pristine, (void *)j->text_start, j->text_end - j->text_start);
+	if (mprotect((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return;
+	sigaction(SIGTRAP, &sa, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		steppers[i] = (struct stepper){ .t = &j->thread[i], .index = i };
+		steppers[i].ended = j->mode == JOB_TRACE && j->traced != JOB_A + i;
+	}
+	turn = j->mode == JOB_TRACE ? (uint32_t)(j->traced - JOB_A) : j->nsegments ? j->segments[0].thread : 0;
+	segment = 0;
+	active = true;
+}
+
+void step_thread(unsigned index)
+{
+	struct stepper *s = &steppers[index];
+	pthread_attr_t attr;
+	void *at;
+	size_t size;
+
+	if (!active)
+		return;
+	if (!pthread_getattr_np(pthread_self(), &attr)) {
+		pthread_attr_getstack(&attr, &at, &size);
+		s->stack_low = (uint64_t)at;
+		s->stack_high = s->stack_low + size;
+		pthread_attr_destroy(&attr);
+	}
+	s->tid = (pid_t)syscall(SYS_gettid);
+	me = s;
+	wait_turn(s);
+}
+
+void step_call(unsigned call, uint64_t function)
+{
+	struct stepper *s = me;
+
+	if (!s)
+		return;
+	if (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) != s->index)
+		wait_turn(s);
+	s->call = (uint8_t)call;
+	s->t->began++;
+	s->t->in_call = (int32_t)call;
+	s->last_pc = 0;
+	note(s, JOB_CALL, function - job->bias, 0);
+	s->begun = false;
+	s->called = true;
+	s->breakpoint = function;
+	put(function);
+}
+
+void step_returned(unsigned call)
+{
+	struct stepper *s = me;
+
+	if (!s)
+		return;
+	/* An exception or a long jump may have left it behind. */
+	if (s->breakpoint) {
+		take_away(s->breakpoint);
+		if (steppers[!s->index].breakpoint == s->breakpoint)
+			put(s->breakpoint);
+		s->breakpoint = 0;
+	}
+	s->t->in_call = -1;
+	note(s, JOB_RETURNED, call, 0);
+}
+
+void step_end(void)
+{
+	struct stepper *s = me;
+
+	if (!s)
+		return;
+	me = NULL;
+	__atomic_store_n(&s->ended, true, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == s->index)
+		next_segment();
+	else if (steppers[!s->index].ended)
+		give_turn(2);
+}
+
+/* ---- the controller ---- */
+
+/* Does the thread wait in the kernel for a lock or the like, for ever? Then which word, and who asked for it. */
+static bool waits(const struct stepper *s, uint64_t *word)
+{
+	char path[64], line[256];
+	unsigned long a[4];
+	long nr;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/syscall", s->tid);
+	FILE *f = fopen(path, "re");
+	bool yes = f && fgets(line, sizeof line, f) &&
+		   sscanf(line, "%ld %lx %lx %lx %lx", &nr, &a[0], &a[1], &a[2], &a[3]) == 5 && nr == SYS_futex &&
+		   !a[3] && a[0] != (unsigned long)&turn;
+	if (f)
+		fclose(f);
+	if (yes)
+		*word = a[0];
+	return yes;
+}
+
+static bool both_ended(void)
+{
+	return __atomic_load_n(&steppers[0].ended, __ATOMIC_SEQ_CST) &&
+	       __atomic_load_n(&steppers[1].ended, __ATOMIC_SEQ_CST);
+}
+
+static void deadlocked(const uint64_t words[2])
+{
+	for (unsigned i = 0; i < 2; i++) {
+		job->waits_for[i] = words[i];
+		job->waits_pc[i] = words[i] ? steppers[i].last_pc : 0;
+	}
+	job->end = JOB_DEADLOCK;
+	_exit(0);
+}
+
+void step_control(void)
+{
+	struct timespec pause = { 0, LOOK_US * 1000 };
+	uint64_t steps = 0, words[2];
+	unsigned still = 0, sure = 0, running = 0;
+
+	while (active && !both_ended()) {
+		uint32_t now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST);
+		bool blocked[2] = { false, false };
+
+		if (futex(&turn, FUTEX_WAIT, now, &pause) == 0 || errno == EAGAIN) {
+			still = sure = running = 0;
+			continue;
+		}
+		uint64_t seen = steppers[0].t->nsteps + steppers[1].t->nsteps;
+		if (seen != steps)
+			still = sure = running = 0;
+		steps = seen;
+		for (unsigned i = 0; i < 2; i++) {
+			words[i] = 0;
+			blocked[i] = !steppers[i].ended && steppers[i].tid && waits(&steppers[i], &words[i]);
+		}
+		bool all = (blocked[0] || steppers[0].ended) && (blocked[1] || steppers[1].ended);
+		sure = all ? sure + 1 : 0;
+		if (sure > SURE_LOOKS && !both_ended())
+			deadlocked(words);
+		still = now < 2 && blocked[now] ? still + 1 : 0;
+		running++;
+		if (now < 2 && !steppers[!now].ended && (still >= STILL_LOOKS || running > FREE_LOOKS)) {
+			steppers[now].t->blocked = true;
+			still = running = 0;
+			/* What waits goes on when the other lets it; from there on both are free. */
+			if (steppers[!now].parked)
+				next_segment();
+			else
+				give_turn(2);
+		}
+	}
+	active = false;
+}

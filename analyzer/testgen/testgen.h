@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Searching for tests of a library that fail, and what comes of it. */
+#ifndef CSCHED_TESTGEN_TESTGEN_H
+#define CSCHED_TESTGEN_TESTGEN_H
+
+#include "analyzer/testgen/lab.h"
+
+enum testgen_rule {
+	TESTGEN_EXCEPTION = 1,   /* calls that fail alone */
+	TESTGEN_STACK = 2,       /* reproduce: calls that do not come to the point of failure */
+	TESTGEN_REDUNDANT = 4,   /* pairs whose coverage was seen */
+	TESTGEN_INTERFERE = 8,   /* pairs that share nothing that is written */
+	TESTGEN_INTERLEAVE = 16, /* pairs that locks keep apart */
+	TESTGEN_STATE = 32,      /* prefixes that lead to a state that was seen */
+	TESTGEN_ALL = 63,
+};
+#define TESTGEN_RULES 6
+/* "exception", ...; NULL ends the list. In the order of the bits. */
+extern const char *const testgen_rule_names[];
+
+struct testgen_options {
+	int object;
+	const char *strategy;  /* "coverage" or "random" */
+	const char *out;       /* directory */
+	uint64_t seed, most_tests, most_violations;
+	unsigned depth;        /* calls of a prefix behind the constructor */
+	double seconds;
+	unsigned rules;        /* of enum testgen_rule, those that are on */
+	unsigned native_runs;
+	const char *shim;      /* NULL: nothing is confirmed natively */
+	bool explain, quiet;
+	/* reproduce: the call that crashes must be one of this function; NULL: any */
+	const char *crashing;
+	/* Is this trace of the crashing call near enough to the stack? */
+	bool (*reaches)(void *arg, const struct trace *t);
+	lab_wanted *wanted;
+	void *arg;
+};
+
+struct testgen_result {
+	VEC(struct violation) violations;
+	uint64_t tests;        /* whose interleavings were explored */
+	uint64_t considered;   /* pairs of calls that were looked at */
+	uint64_t pruned[TESTGEN_RULES];
+	uint64_t jobs;
+	double seconds, first_seconds;
+	unsigned depth;        /* reached */
+	bool exhausted;        /* everything within the limits was tried */
+	char *sequential;      /* a call that fails alone in a way that is wanted: "log(shared, NULL)" */
+	struct test sequential_test;
+	VEC(char *) remarks;   /* functions that were left out on the way, and why */
+};
+
+err_t testgen_search(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
+/* Algorithm 1 of ConTeGe. */
+err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
+void testgen_result_free(struct testgen_result *r);
+
+/* Writes test, schedule and report, and confirms the failure on the real program. */
+err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct violation *v, unsigned number);
+/* "segmentation fault in queue_pop (queue.c:31)", malloc'd. */
+char *testgen_failure_text(const struct api *a, const struct failure *f);
+
+#endif
