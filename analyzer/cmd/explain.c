@@ -76,6 +76,8 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->nphases = e->phases.n;
 	r->gaps = e->gaps.v;
 	r->ngaps = e->gaps.n;
+	r->confidence = e->confidence;
+	r->confidence_text = e->confidence_text;
 	r->attempts = e->attempts.v;
 	r->nattempts = e->attempts.n;
 	r->assumptions = x->assumptions.v;

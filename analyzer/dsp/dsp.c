@@ -368,6 +368,8 @@ static char *note(const struct dsp_builder *b)
 	if (a->deterministic)
 		return xstrdup("The failure does not depend on the order of events: "
 			       "it happens in every schedule along these paths.");
+	if (a->tried_always)
+		return xstrdup("No ordering of the threads is to blame, as far as was tried: it fails in every one.");
 	if (!a->ncause)
 		return xasprintf("No ordering could be named as the cause%s%s.", colon, why);
 	if (!b->alt)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was tried to explain a failure, in what scope and with what result: `csched explain --why`, CSCHED_LOG=explain. */
-#include "analyzer/explain/explain.h"
 #include "analyzer/explain/judge.h"
 
 #include "common/log.h"
@@ -68,11 +67,10 @@ static char *outcome_text(const struct explanation *e)
 static void describe(struct explanation *e, struct report_attempt *t)
 {
 	t->outcome = owned(e, outcome_text(e));
-	t->grade = judge_grade_name(judge_answer(e->answer, &e->failing_proof.by[REPORT_MACHINE],
-						 &e->alternate_proof.by[REPORT_MACHINE]));
+	t->grade = judge_grade_name(judge_answer(e));
 }
 
-void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome)
+void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome, bool taken)
 {
 	struct report_attempt t = { .method = method, .effort = explain_effort(e) - since };
 
@@ -82,6 +80,10 @@ void explain_attempt(struct explanation *e, const char *method, double since, co
 	describe(e, &t);
 	if (outcome)
 		t.outcome = owned(e, xstrdup(outcome));
+	if (taken)
+		e->attempt = e->attempts.n;
+	else
+		t.grade = "none";
 	vec_push(&e->attempts, t);
 	log_line(LOG_EXPLAIN, 1, "%s, %s, effort %.2f: %s (%s)", t.scope, t.method, t.effort, t.outcome, t.grade);
 }

@@ -26,6 +26,16 @@ struct explain_options {
 	void *progress_arg;
 };
 
+/* Orders that were to avoid the failure, as the machine executed them. */
+struct explain_tried {
+	unsigned orders;
+	unsigned failed;   /* in the recorded failure */
+	unsigned recurred; /* past it, and into the same one: another thread's, or a later round's */
+	unsigned other;    /* into another failure */
+	unsigned left;     /* not to their end: beyond what was recorded, or not to be executed */
+	unsigned passed;
+};
+
 struct explanation {
 	struct trc *t;
 	struct img_set *images;
@@ -53,10 +63,14 @@ struct explanation {
 	struct report_validation failing_proof, alternate_proof;
 	char *failing_why, *alternate_why; /* owned texts of the proofs */
 	uint64_t ordered_insns;       /* executed in other orders than the recorded one */
+	struct explain_tried tried;   /* of these, for all answers */
+	enum report_confidence confidence;
+	const char *confidence_text;  /* see struct report; in texts */
 	bool printed;                 /* one of these did, what was not recorded */
 	VEC(struct report_phase) phases;
 	VEC(struct report_gap) gaps;
 	VEC(struct report_attempt) attempts;
+	size_t attempt;               /* which of these the answer at hand is from */
 	size_t asked, clauses, bools; /* of the solver, over all attempts; see struct sched_answer */
 	VEC(char *) texts;            /* of gaps and attempts */
 };
@@ -102,17 +116,24 @@ void explain_note_effort(struct explanation *e); /* as a gap, when it was all us
 err_t explain_from_outside(const struct trc *t);
 
 /*
- * attempt.c: the answer at hand is what this method (a constant text) came to, since so much effort was spent; outcome: in
- * other words than the answer's own, or NULL.
+ * attempt.c: what this method (a constant text) came to, since so much effort was spent. outcome: in words; NULL: it is the
+ * answer at hand. taken: that is from this attempt.
  */
-void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome);
+void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome, bool taken);
 /* The orders of the last attempt have been executed meanwhile. */
 void explain_attempt_executed(struct explanation *e, double since);
+
+/* notes.c: all that is said beside the answer at hand. */
+void explain_notes(struct explanation *e);
+/* The machine has no store buffers: what needs them would only keep its threads spinning. */
+bool explain_needs_buffers(const struct explanation *e);
 
 /* A gap, with its reason (copied). */
 void explain_gap(struct explanation *e, const char *phase, const char *why);
 
 /* validate.c */
+/* Counts how an order ended that was to pass. */
+void explain_count_tried(struct explanation *e, const struct mach_outcome *out);
 /* Has the machine do this order; *why is an owned text that the proof points to. */
 err_t explain_execute(struct explanation *e, const struct sched_order *order,
 		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
@@ -187,6 +208,7 @@ struct explain_before {
 	struct sched_answer *answer;
 	struct report_validation failing_proof, alternate_proof;
 	char *failing_why, *alternate_why;
+	size_t attempt;
 };
 
 struct explain_before explain_put_aside(struct explanation *e);

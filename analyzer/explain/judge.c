@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one judge: how good an answer is, as executed. Everything that chooses between answers asks here. */
+/* How good an answer is, as executed, and what may be said of it. Everything that chooses between answers asks here. */
 #include "analyzer/explain/judge.h"
+
+#include "common/strbuf.h"
 
 const char *judge_grade_name(enum judge_grade g)
 {
@@ -13,30 +15,163 @@ const char *judge_grade_name(enum judge_grade g)
 	return names[g];
 }
 
-enum judge_passing judge_passing(const struct report_proof *machine)
+static const struct report_proof *failing(const struct explanation *e)
 {
-	return !machine->agreed ? JUDGE_NOT_EXECUTED :
-	       machine->fails_later ? JUDGE_PASSES_AND_FAILS : JUDGE_PASSES;
+	return &e->failing_proof.by[REPORT_MACHINE];
 }
 
-enum judge_grade judge_answer(const struct sched_answer *a, const struct report_proof *failing,
-			      const struct report_proof *alternate)
+static const struct report_proof *passing(const struct explanation *e)
 {
+	return &e->alternate_proof.by[REPORT_MACHINE];
+}
+
+bool judge_avoids(const struct explanation *e)
+{
+	return e->answer->nalternates && passing(e)->agreed;
+}
+
+bool judge_passes(const struct explanation *e)
+{
+	return judge_avoids(e) && !passing(e)->fails_later;
+}
+
+enum judge_grade judge_answer(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
 	if (!a || !a->found)
 		return JUDGE_NOTHING;
 	if (a->deterministic)
 		return JUDGE_ALWAYS;
 	if (!a->ncause && !a->nalternates)
 		return JUDGE_FAILS;
-	switch (judge_passing(alternate)) {
-	case JUDGE_NOT_EXECUTED:
+	if (!judge_avoids(e) || !failing(e)->agreed || !a->ncause)
 		return JUDGE_REFUTED;
-	case JUDGE_PASSES_AND_FAILS:
+	if (passing(e)->fails_later)
 		return JUDGE_FAILS_LATER;
+	return a->cause_minimal && !a->cause_executed && !a->rule ? JUDGE_PROVED : JUDGE_CONFIRMED;
+}
+
+/* ---- the last word ---- */
+
+/* Orders that have to fail, executed, before it is said that all that were tried did. */
+#define LEAST_FAILING 3
+
+static void conclude(struct explanation *e, enum report_confidence c, char *text)
+{
+	e->confidence = c;
+	e->confidence_text = text;
+	vec_push(&e->texts, text);
+}
+
+/* No cause, and no order that is said to pass. */
+static void withhold(struct sched_answer *a)
+{
+	for (size_t i = 0; i < a->nalternates; i++)
+		sched_order_free(&a->alternates[i].order);
+	a->nalternates = 0;
+	a->ncause = 0;
+	a->cause_minimal = a->cause_executed = false;
+}
+
+static char *tried_text(const struct explain_tried *t)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "%u other order%s of the same events, and of threads going on first, last or one after the "
+		   "other, %s executed: %u came into this failure", t->orders, t->orders == 1 ? "" : "s",
+		   t->orders == 1 ? "was" : "were", t->failed);
+	if (t->recurred)
+		strbuf_fmt(&b, ", %u into the same failure of another thread or round", t->recurred);
+	if (t->other)
+		strbuf_fmt(&b, ", %u into another one", t->other);
+	if (t->left)
+		strbuf_fmt(&b, ", %u could not be executed to the end", t->left);
+	strbuf_str(&b, "; none passed");
+	return strbuf_take(&b);
+}
+
+bool judge_fails_always(const struct explanation *e)
+{
+	const struct explain_tried *t = &e->tried;
+
+	return failing(e)->agreed && !t->passed && t->failed + t->recurred >= LEAST_FAILING &&
+	       t->failed + t->recurred >= t->left;
+}
+
+/* Executed, and it did not do what was said of it. */
+static bool is_refuted(const struct explanation *e)
+{
+	return e->answer->nalternates && passing(e)->runs && !passing(e)->agreed && !passing(e)->left;
+}
+
+static void conclude_always(struct explanation *e)
+{
+	struct sched_answer *a = e->answer;
+	char *tried = tried_text(&e->tried);
+
+	if (a->deterministic)
+		conclude(e, REPORT_ALWAYS, xstrdup("no order of the recorded events avoids the failure: proved"));
+	else
+		conclude(e, REPORT_ALWAYS, tried);
+	if (a->deterministic) {
+		free(tried);
+		return;
+	}
+	withhold(a);
+	free(a->why);
+	a->why = NULL;
+	a->tried_always = true;
+}
+
+static void conclude_unconfirmed(struct explanation *e)
+{
+	const char *why = passing(e)->why;
+
+	if (!e->answer->nalternates)
+		conclude(e, REPORT_UNCONFIRMED, xstrdup("no order that passes was found to compare with"));
+	else if (!failing(e)->agreed)
+		conclude(e, REPORT_UNCONFIRMED, xstrdup("the failing order was not executed into the failure"));
+	else if (passing(e)->agreed && passing(e)->fails_later)
+		conclude(e, REPORT_UNCONFIRMED, xasprintf("the passing order fails later: %s", why ? why : "?"));
+	else if (is_refuted(e))
+		conclude(e, REPORT_UNCONFIRMED, xasprintf("the cause that was found is withheld, because the order "
+							  "without it fails all the same: %s", why ? why : "?"));
+	else
+		conclude(e, REPORT_UNCONFIRMED, xasprintf("the passing order was not executed to its end%s%s",
+							  why ? ": " : "", why ? why : ""));
+	if (is_refuted(e)) {
+		withhold(e->answer);
+		e->alternate_proof = (struct report_validation){ 0 };
+	}
+}
+
+void judge_conclude(struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+	enum judge_grade g = judge_answer(e);
+
+	switch (g) {
+	case JUDGE_PROVED:
+		conclude(e, REPORT_PROVED, xstrdup("both orders were executed, and within what was looked at every "
+						   "order with these orderings fails"));
+		return;
+	case JUDGE_CONFIRMED:
+		conclude(e, REPORT_CONFIRMED, xstrdup("both orders were executed; that every order with these "
+						      "orderings fails is not proved"));
+		return;
+	case JUDGE_NOTHING:
+		return;
 	default:
 		break;
 	}
-	if (!failing->agreed || !a->ncause)
-		return JUDGE_REFUTED;
-	return a->cause_minimal && !a->cause_executed ? JUDGE_PROVED : JUDGE_CONFIRMED;
+	if (e->model == SCHED_TSO && a->ndelays) {
+		conclude(e, REPORT_UNCONFIRMED, xstrdup("it needs store buffers, which the machine does not have: both "
+							"orders were executed by the checker alone"));
+		return;
+	}
+	if (g == JUDGE_ALWAYS || (g != JUDGE_FAILS_LATER && judge_fails_always(e)))
+		conclude_always(e);
+	else if (a->ncause)
+		conclude_unconfirmed(e);
 }

@@ -1,27 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The one judge of answers: judge.c. */
+/*
+ * The one judge of answers: judge.c.
+ *
+ * An answer is two orders and the difference between them. How good it is follows from what the machine made of the two
+ * when it executed them, and then from how the difference was found; from nothing else.
+ */
 #ifndef CSCHED_EXPLAIN_JUDGE_H
 #define CSCHED_EXPLAIN_JUDGE_H
 
-#include "analyzer/report/report.h"
+#include "analyzer/explain/explain.h"
 
-/* What the machine made of a passing order, from worst to best. */
-enum judge_passing { JUDGE_NOT_EXECUTED, JUDGE_PASSES_AND_FAILS, JUDGE_PASSES };
-
-/* How good an answer is as a whole, from worst to best. */
+/* How good an answer is, from worst to best. */
 enum judge_grade {
 	JUDGE_NOTHING,     /* no failing order */
 	JUDGE_FAILS,       /* a failing order, and nothing that avoids it */
-	JUDGE_REFUTED,     /* what is to avoid it did not, when it was executed, or could not be executed */
-	JUDGE_FAILS_LATER, /* it passes this failure, and fails further on */
-	JUDGE_ALWAYS,      /* proved: no order of the scope avoids it */
+	JUDGE_ALWAYS,      /* and no order of the scope avoids it: proved */
+	JUDGE_REFUTED,     /* what is to avoid it fails all the same, executed; or it was not executed to its end */
+	JUDGE_FAILS_LATER, /* it passes this failure, and comes to another */
 	JUDGE_CONFIRMED,   /* both orders executed */
 	JUDGE_PROVED,      /* and the orderings that differ are a minimal core of the scope */
 };
 
 const char *judge_grade_name(enum judge_grade g);
-enum judge_passing judge_passing(const struct report_proof *machine);
-enum judge_grade judge_answer(const struct sched_answer *a, const struct report_proof *failing,
-			      const struct report_proof *alternate);
+/* Of the answer at hand. */
+enum judge_grade judge_answer(const struct explanation *e);
+/* Its passing order was executed, passes the failure and nothing fails behind it. */
+bool judge_passes(const struct explanation *e);
+/* It passes the failure; what comes later does not matter. */
+bool judge_avoids(const struct explanation *e);
+
+/* Enough other orders were executed, and none of them passes. */
+bool judge_fails_always(const struct explanation *e);
+
+/*
+ * The last word, after everything was tried: how sure the answer is. What was refuted is taken out of it. After this only
+ * the projection and the report are to be made.
+ */
+void judge_conclude(struct explanation *e);
 
 #endif

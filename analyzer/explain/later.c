@@ -27,7 +27,7 @@ const struct sym_thread *explain_unended(const struct sym_trace *t)
 struct explain_before explain_put_aside(struct explanation *e)
 {
 	struct explain_before b = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
-			    e->failing_why, e->alternate_why };
+			    e->failing_why, e->alternate_why, e->attempt };
 
 	e->extracted = NULL;
 	e->answer = NULL;
@@ -55,6 +55,7 @@ void explain_put_back(struct explanation *e, struct explain_before *b)
 	e->alternate_proof = b->alternate_proof;
 	e->failing_why = b->failing_why;
 	e->alternate_why = b->alternate_why;
+	e->attempt = b->attempt;
 }
 
 /* Some pair of the root cause is about an event that was still to come. */

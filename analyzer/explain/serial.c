@@ -50,6 +50,7 @@ struct serial {
 	size_t nswitches;
 	size_t bad;       /* from this switch on none helps */
 	bool known;       /* there is a root cause that orders are compared with */
+	bool taken;       /* it is the answer now */
 	unsigned tries;
 	double end;       /* in effort; 0: none */
 	struct executed best;
@@ -347,10 +348,12 @@ static err_t holds(struct serial *s, size_t which, enum way way, bool *yes)
 	err_t bad = o.loose ? mach_execute(s->e->run, &o, &out) : NULL;
 
 	s->tries++;
+	if (!bad && o.loose)
+		explain_count_tried(s->e, &out);
 	s->e->ordered_insns += out.insns;
 	s->e->printed |= out.printed;
 	*yes = false;
-	if (!bad && o.loose && out.kind == MACH_OUT_PASSED && !mach_fails_in_handler(s->e->run))
+	if (!bad && o.loose && out.kind == MACH_OUT_PASSED && !out.recurs && !mach_fails_in_handler(s->e->run))
 		*yes = judge(s, which, &out);
 	mach_outcome_free(&out);
 	return bad;
@@ -503,6 +506,7 @@ static void serial_free(struct serial *s)
 
 static void take_over(struct serial *s)
 {
+	s->taken = true;
 	tell_pair(s);
 	make_first(s);
 }
@@ -518,7 +522,7 @@ static void note_attempt(const struct serial *s, double since)
 	char *text = xasprintf("%u orders executed, %s%s", s->tries, grades[s->best.grade],
 			       s->known ? " (compared with the cause at hand)" : "");
 
-	explain_attempt(s->e, "difference", since, text);
+	explain_attempt(s->e, "difference", since, text, s->taken);
 	free(text);
 }
 

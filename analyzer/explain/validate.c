@@ -50,6 +50,23 @@ struct mach_point *explain_points(const struct ext_result *x, const struct sched
 	return p;
 }
 
+void explain_count_tried(struct explanation *e, const struct mach_outcome *out)
+{
+	struct explain_tried *t = &e->tried;
+
+	t->orders++;
+	if (out->kind == MACH_OUT_FAILED || out->kind == MACH_OUT_BLOCKED)
+		t->failed++;
+	else if (out->recurs)
+		t->recurred++;
+	else if (out->kind == MACH_OUT_OTHER || (out->kind == MACH_OUT_PASSED && out->fails_later))
+		t->other++;
+	else if (out->kind == MACH_OUT_PASSED && !mach_fails_in_handler(e->run))
+		t->passed++;
+	else
+		t->left++;
+}
+
 static err_t execute_as(struct explanation *e, const struct sched_order *order, struct mach_order o,
 			enum mach_outcome_kind wanted, struct report_proof *proof, char **why)
 {
@@ -72,15 +89,20 @@ static err_t execute_as(struct explanation *e, const struct sched_order *order, 
 		return bad;
 	}
 	log_line(LOG_EXPLAIN, 2, "  executed %zu points: %s", o.npoints, out.why ? out.why : "?");
+	if (wanted == MACH_OUT_PASSED)
+		explain_count_tried(e, &out);
 	proof->runs = 1;
-	proof->agreed = out.kind == wanted;
-	proof->fails_later = out.fails_later;
+	/* What only hands the failure on to another thread, or to the next round, does not avoid it. */
+	proof->agreed = out.kind == wanted && !out.recurs;
+	proof->fails_later = out.fails_later && !out.recurs;
+	proof->left = out.kind == MACH_OUT_LEFT;
 	free(*why);
 	*why = out.why;
 	out.why = NULL;
 	/* That it gets past by never coming there says nothing. */
 	if (out.kind == MACH_OUT_PASSED && mach_fails_in_handler(e->run)) {
 		proof->agreed = false;
+		proof->left = true;
 		free(*why);
 		*why = xstrdup("it fails in a signal's handler, and other orders are executed without signals");
 	}

@@ -86,12 +86,13 @@ bool exec_past(const struct mach_run *r, struct execution *x)
 }
 
 /* What comes behind the failure: past it, into another. */
-static void fails_later(struct execution *x, uint32_t t, uint64_t pc, const char *what)
+static void fails_later(struct execution *x, uint32_t t, uint64_t pc, const char *what, bool recurs)
 {
 	char *why = xasprintf("%s; then %s", x->passage.seen ? x->passage.why :
 			      "where its failure was decided the failing thread went the other way", what);
 
 	x->out->fails_later = true;
+	x->out->recurs = recurs;
 	exec_decide(x, MACH_OUT_PASSED, t, pc, why);
 	free(why);
 }
@@ -142,7 +143,7 @@ void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, u
 
 	char *what = other_failure(r, t, sig, pc, same);
 	if (x->passage.seen || x->turned || exec_past(r, x))
-		fails_later(x, t, pc, what);
+		fails_later(x, t, pc, what, same && sig != SIGABRT);
 	else
 		exec_decide(x, MACH_OUT_OTHER, t, pc, what);
 	free(what);
@@ -186,7 +187,8 @@ static bool only_futexes(const struct mach_run *r, const struct execution *x)
 static void stuck_behind_failure(struct mach_run *r, struct execution *x)
 {
 	if (only_futexes(r, x))
-		fails_later(x, x->passage.thread, x->passage.pc, "no thread could go on");
+		fails_later(x, x->passage.thread, x->passage.pc, "no thread could go on",
+			    r->t->failure && nobody_fails_alone(r->t->failure));
 	else
 		decide_past(x);
 }
@@ -214,6 +216,7 @@ void exec_stuck(struct mach_run *r, struct execution *x)
 			    "no thread can go on, but not where the recorded ones waited");
 	else
 		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can go on");
+	x->out->recurs |= x->out->kind == MACH_OUT_OTHER && r->t->failure && nobody_fails_alone(r->t->failure);
 }
 
 /* Who goes round in circles for ever belongs to a recorded hang. */
@@ -227,7 +230,8 @@ static bool is_the_hang(const struct mach_run *r, struct execution *x)
 void exec_livelock(const struct mach_run *r, struct execution *x)
 {
 	if (x->passage.seen)
-		fails_later(x, x->passage.thread, x->passage.pc, "no thread got any further");
+		fails_later(x, x->passage.thread, x->passage.pc, "no thread got any further",
+			    r->t->failure && nobody_fails_alone(r->t->failure));
 	else if (is_the_hang(r, x))
 		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0,
 			    "some threads wait, the others go round in circles");

@@ -325,7 +325,8 @@ struct mach_outcome {
 	size_t points;    /* of the order that were executed */
 	uint64_t insns;
 	bool left;        /* PASSED, and afterwards left the recorded world */
-	bool fails_later; /* PASSED, and afterwards came to another failure: see why */
+	bool fails_later; /* PASSED, and afterwards came to another failure: see why ... */
+	bool recurs;      /* ... which is the same: in the same place, or nobody can go on once more */
 	bool printed;     /* what was not recorded; it was taken to be written */
 	size_t *noted;    /* of the loose points, those that came by, as they came; malloc'd */
 	size_t nnoted;

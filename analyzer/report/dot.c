@@ -157,6 +157,13 @@ void report_dot(FILE *f, const struct report *r)
 	quoted(f, program);
 	fputs(": ", f);
 	quoted(f, headline);
+	char *sure = rep_confidence(r);
+
+	if (sure) {
+		fputs("\\n", f);
+		quoted(f, sure);
+	}
+	free(sure);
 	fputs("\";\n\tlabelloc=t;\n\tfontname=\"sans-serif\";\n"
 	      "\tnode [shape=box, style=rounded, fontname=\"monospace\", fontsize=10];\n"
 	      "\tedge [fontname=\"monospace\", fontsize=9];\n", f);

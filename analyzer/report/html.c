@@ -65,6 +65,14 @@ static void top(FILE *f, const struct report *r, const char *program, const char
 		html_sentence(f, r->failure.misuse);
 		fputs("</p>\n", f);
 	}
+	char *sure = rep_confidence(r);
+
+	if (sure) {
+		fputs("<p class=\"confidence\">", f);
+		html_sentence(f, sure);
+		fputs("</p>\n", f);
+	}
+	free(sure);
 	fputs("<ul class=\"chips\">\n", f);
 	chip(f, "failure", rep_failure_kind(r));
 	chip(f, "signal", rep_signal(r, signal));
@@ -81,7 +89,7 @@ static void cause(FILE *f, const struct report *r)
 	char **why;
 	size_t n;
 
-	if (d->deterministic) {
+	if (d->deterministic || r->answer->tried_always) {
 		fputs("<section class=\"card cause\" id=\"cause\"><h2>Root cause</h2>\n<p>", f);
 		html_text(f, d->note);
 		fputs("</p></section>\n", f);
@@ -89,16 +97,15 @@ static void cause(FILE *f, const struct report *r)
 	if (!d->npairs)
 		return;
 	n = rep_causes(r, &why);
-	fputs("<section class=\"card cause\" id=\"cause\"><h2>Root cause</h2>\n<p>", f);
+	fprintf(f, "<section class=\"card cause\" id=\"cause\"><h2>%s</h2>\n<p>%s ",
+		r->confidence == REPORT_UNCONFIRMED ? "Possible cause" : "Root cause", rep_because(r));
 	if (d->npairs == 1) {
-		fputs("It fails because ", f);
 		html_sentence(f, why[0]);
 		fputs(".</p>\n", f);
 	} else if (r->answer->cause_minimal) {
-		fputs("It fails because all of these happened; without any one of them it need not "
-		      "fail:</p>\n<ol>\n", f);
+		fputs("all of these happened; without any one of them it need not fail:</p>\n<ol>\n", f);
 	} else {
-		fputs("It fails because of these (not all may be needed):</p>\n<ol>\n", f);
+		fputs("of these (not all may be needed):</p>\n<ol>\n", f);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (d->npairs > 1) {

@@ -63,6 +63,11 @@ void rep_cause(struct strbuf *b, const struct report *r, struct sched_ref before
 size_t rep_causes(const struct report *r, char ***out);
 /* What the program said, without addresses when they are to be left out; NULL: nothing. */
 char *rep_failure_text(const struct report *r);
+/* "Confidence: proved. ...", malloc'd; NULL: nothing is claimed. */
+char *rep_confidence(const struct report *r);
+const char *rep_confidence_name(enum report_confidence c); /* "proved", ... */
+/* "It fails because", or what may be said at most. */
+const char *rep_because(const struct report *r);
 char *rep_headline(const struct report *r); /* "assertion ... failed in T0 at bank.c:61 (audit)" */
 /* Who executed a schedule and found what is claimed: "confirmed by the machine, ..." */
 char *rep_verdict(const struct report *r, enum dsp_which w);

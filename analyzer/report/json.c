@@ -204,7 +204,9 @@ static void root_cause(struct json *j, const struct report *r)
 		edge(j, NULL, r, p->before, p->after, &p->inverted);
 	}
 	json_end(j);
-	json_bool(j, "minimal", r->answer->cause_minimal);
+	json_str(j, "origin", !r->dsp->npairs ? NULL : r->answer->rule ? "rule" :
+			      r->answer->cause_executed ? "difference" : "core");
+	json_bool(j, "proved", r->dsp->npairs && r->confidence == REPORT_PROVED);
 	json_end(j);
 }
 
@@ -399,6 +401,7 @@ static void attempts(struct json *j, const struct report *r)
 		json_num(j, "effort", t->effort);
 		json_str(j, "outcome", t->outcome);
 		json_str(j, "grade", t->grade);
+		json_bool(j, "chosen", t->chosen);
 		json_end(j);
 	}
 	json_end(j);
@@ -412,6 +415,10 @@ void report_json(FILE *f, const struct report *r)
 	json_object(&j, NULL);
 	json_uint(&j, "schema", REPORT_SCHEMA);
 	json_str(&j, "version", CSCHED_VERSION);
+	json_object(&j, "confidence");
+	json_str(&j, "level", rep_confidence_name(r->confidence));
+	json_str(&j, "why", r->confidence_text);
+	json_end(&j);
 	failure(&j, r);
 	schedule(&j, r);
 	root_cause(&j, r);

@@ -179,9 +179,11 @@ static void cause(FILE *f, const struct report *r)
 	char **why;
 	size_t n = rep_causes(r, &why);
 
-	if (n || r->dsp->deterministic)
-		fputs("\n### Root cause\n\n", f);
-	if (r->dsp->deterministic)
+	bool always = r->dsp->deterministic || r->answer->tried_always;
+
+	if (n || always)
+		fprintf(f, "\n### %s\n\n", r->confidence == REPORT_UNCONFIRMED ? "Possible cause" : "Root cause");
+	if (always)
 		fprintf(f, "%s\n", r->dsp->note);
 	for (size_t i = 0; i < n; i++) {
 		fputs("- ", f);
@@ -238,6 +240,14 @@ void report_markdown(FILE *f, const struct report *r)
 		sentence(f, r->failure.misuse);
 		fputc('\n', f);
 	}
+	char *sure = rep_confidence(r);
+
+	if (sure) {
+		fputc('\n', f);
+		sentence(f, sure);
+		fputc('\n', f);
+	}
+	free(sure);
 	if (s->nevents)
 		schedule(f, r, DSP_FAILING);
 	if (r->dsp->has_alternate)

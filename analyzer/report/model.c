@@ -21,6 +21,17 @@ void report_init(struct report *r, const struct sym_trace *t, const struct sched
 	r->failure.text = t->failure.text;
 	prove(&r->failing_proof, a->found);
 	prove(&r->alternate_proof, a->found && a->nalternates);
+	/* So far: by the solver and the checker. */
+	if (a->found && a->deterministic) {
+		r->confidence = REPORT_ALWAYS;
+		r->confidence_text = "no order of the events avoids the failure: proved for the symbolic trace";
+	} else if (a->found && a->ncause && a->nalternates) {
+		r->confidence = a->cause_minimal && !a->rule ? REPORT_PROVED : REPORT_CONFIRMED;
+		r->confidence_text = "of the symbolic trace: the checker executed both orders; the machine executed nothing";
+	} else if (a->found && a->ncause) {
+		r->confidence = REPORT_UNCONFIRMED;
+		r->confidence_text = "no order that passes was found to compare with";
+	}
 	if (a->nalternates && a->alternates[0].executed)
 		r->alternate_proof.by[REPORT_CHECKER] = (struct report_proof){ .why = REP_NOT_ATTEMPTED };
 }
@@ -104,7 +115,7 @@ size_t rep_missing(const struct report *r, char ***out)
 	VEC(char *) all = { 0 };
 
 	/* That no order is to blame is an answer, and told as one. */
-	if (r->dsp->note && !r->dsp->deterministic)
+	if (r->dsp->note && !r->dsp->deterministic && !r->answer->tried_always)
 		vec_push(&all, xstrdup(r->dsp->note));
 	else if (r->answer->why && !r->dsp->deterministic)
 		vec_push(&all, xstrdup(r->answer->why));

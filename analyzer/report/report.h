@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-#define REPORT_SCHEMA 1 /* of the JSON; csched-report(5) */
+#define REPORT_SCHEMA 2 /* of the JSON; csched-report(5) */
 
 /*
  * One way a schedule was executed: by the checker on the symbolic trace, by
@@ -30,6 +30,16 @@ struct report_proof {
 	unsigned agreed;
 	const char *why; /* or NULL */
 	bool fails_later; /* agreed, but another failure followed: why says it */
+	bool left;        /* not agreed, because it could not be executed to its end: nothing is known */
+};
+
+/* How sure the answer is; at the top of every format. */
+enum report_confidence {
+	REPORT_NO_ANSWER,   /* no failing order, or no cause */
+	REPORT_UNCONFIRMED, /* a cause, and no executed order that passes without it */
+	REPORT_ALWAYS,      /* it fails in every order: proved, or in all that were tried */
+	REPORT_CONFIRMED,   /* both orders executed */
+	REPORT_PROVED,      /* and the cause is a minimal core */
 };
 
 enum report_executor { REPORT_CHECKER, REPORT_MACHINE, REPORT_NATIVE, REPORT_EXECUTORS };
@@ -74,6 +84,7 @@ struct report_attempt {
 	double effort;       /* spent on it; a unit is about a second of a 3 GHz core */
 	const char *outcome; /* what came of it ... */
 	const char *grade;   /* ... and how good that is */
+	bool chosen;         /* the answer that is shown is this one's */
 };
 
 struct report {
@@ -82,6 +93,8 @@ struct report {
 	const struct dsp *dsp;
 	struct report_failure failure;
 	struct report_validation failing_proof, alternate_proof;
+	enum report_confidence confidence;
+	const char *confidence_text; /* why it is that, a sentence without its full stop; NULL: nothing to say */
 
 	const struct report_phase *phases; /* more than the answer's own times */
 	size_t nphases;

@@ -165,10 +165,15 @@ static void explain(struct json *j, const struct report *r)
 	char **why;
 	size_t n;
 
+	char *sure = rep_confidence(r);
+
 	strbuf_fmt(&b, "%s: %s.", program, headline);
+	if (sure)
+		strbuf_fmt(&b, " %s", sure);
+	free(sure);
 	n = rep_causes(r, &why);
 	for (size_t i = 0; i < n; i++) {
-		strbuf_fmt(&b, "%s%s%s", i ? "; " : " It fails because ", why[i],
+		strbuf_fmt(&b, "%s%s %s%s", i ? ";" : " ", i ? "" : rep_because(r), why[i],
 			   i + 1 < n ? "" : ".");
 		free(why[i]);
 	}
@@ -224,6 +229,9 @@ static void result(struct json *j, const struct report *r)
 	for (int w = 0; w < DSP_SIDES; w++)
 		if (r->dsp->side[w].nevents)
 			code_flow(j, r, w);
+	json_end(j);
+	json_object(j, "properties");
+	json_str(j, "confidence", rep_confidence_name(r->confidence));
 	json_end(j);
 	json_object(j, "partialFingerprints");
 	json_str(j, "cschedRootCause/v1", r->dsp->fingerprint);

@@ -38,6 +38,11 @@ static void headline(struct out *o)
 	fputs(text_style(&o->term, TERM_PLAIN), o->f);
 	if (o->r->failure.misuse)
 		paragraph(o, "", o->r->failure.misuse);
+	char *sure = rep_confidence(o->r);
+
+	if (sure)
+		paragraph(o, "", sure);
+	free(sure);
 	free(all);
 	free(program);
 	free(line);
@@ -199,24 +204,26 @@ static void cause(struct out *o)
 	char **why;
 	size_t n;
 
-	if (d->deterministic) {
+	if (d->deterministic || o->r->answer->tried_always) {
 		heading(o, "Root cause");
 		paragraph(o, "  ", d->note);
 	}
 	if (!d->npairs)
 		return;
-	heading(o, "Root cause");
+	heading(o, o->r->confidence == REPORT_UNCONFIRMED ? "Possible cause" : "Root cause");
 	n = rep_causes(o->r, &why);
 	if (d->npairs == 1) {
-		char *text = xasprintf("It fails because %s.", why[0]);
+		char *text = xasprintf("%s %s.", rep_because(o->r), why[0]);
 
 		paragraph(o, "  ", text);
 		free(text);
 	} else {
-		paragraph(o, "  ", o->r->answer->cause_minimal ?
-			  "It fails because all of these happened; without any one of them it "
-			  "need not fail:" :
-			  "It fails because of these (not all may be needed):");
+		char *text = xasprintf("%s %s", rep_because(o->r), o->r->answer->cause_minimal ?
+				       "all of these happened; without any one of them it need not fail:" :
+				       "of these (not all may be needed):");
+
+		paragraph(o, "  ", text);
+		free(text);
 	}
 	for (size_t i = 0; i < n; i++) {
 		char *text = xasprintf("%s%c", why[i], i + 1 < n ? ';' : '.');
@@ -376,8 +383,8 @@ static void attempts(struct out *o)
 	for (size_t i = 0; i < o->r->nattempts; i++) {
 		const struct report_attempt *t = &o->r->attempts[i];
 		char *lead = xasprintf("  %2zu. ", i + 1);
-		char *text = xasprintf("%s; %s; effort %.2f; %s: %s", t->scope, t->method, t->effort, t->grade,
-				       t->outcome);
+		char *text = xasprintf("%s; %s; effort %.2f; %s%s: %s", t->scope, t->method, t->effort,
+				       t->chosen ? "shown: " : "", t->grade, t->outcome);
 
 		paragraph(o, lead, text);
 		free(text);

@@ -456,6 +456,39 @@ char *rep_failure_text(const struct report *r)
 	return r->redact ? report_hidden_text(r->trace->failure.kind, text) : xstrdup(text);
 }
 
+const char *rep_confidence_name(enum report_confidence c)
+{
+	static const char *const names[] = {
+		[REPORT_NO_ANSWER] = "none", [REPORT_UNCONFIRMED] = "unconfirmed", [REPORT_ALWAYS] = "always",
+		[REPORT_CONFIRMED] = "confirmed", [REPORT_PROVED] = "proved",
+	};
+
+	return names[c];
+}
+
+char *rep_confidence(const struct report *r)
+{
+	static const char *const words[] = {
+		[REPORT_NO_ANSWER] = "no cause found", [REPORT_UNCONFIRMED] = "unconfirmed",
+		[REPORT_ALWAYS] = "fails in every order tried", [REPORT_CONFIRMED] = "confirmed by execution",
+		[REPORT_PROVED] = "proved",
+	};
+	const char *word = r->confidence == REPORT_ALWAYS && r->dsp->deterministic ? "fails in every order" :
+										    words[r->confidence];
+
+	if (!r->answer->found || (r->confidence == REPORT_NO_ANSWER && !r->confidence_text))
+		return NULL;
+	if (!r->confidence_text)
+		return xasprintf("Confidence: %s.", word);
+	return xasprintf("Confidence: %s. %c%s.", word, toupper((unsigned char)r->confidence_text[0]),
+			 r->confidence_text + 1);
+}
+
+const char *rep_because(const struct report *r)
+{
+	return r->confidence == REPORT_UNCONFIRMED ? "It may fail because" : "It fails because";
+}
+
 char *rep_headline(const struct report *r)
 {
 	static const char *const kinds[SYM_FAIL_KINDS] = {

@@ -42,6 +42,7 @@ void find_writer_first(struct work *w)
 	w->a->cause[0] = e;
 	w->a->ncause = 1;
 	w->a->cause_minimal = true;
+	w->a->rule = "reader behind a writer";
 	free(w->a->why);
 	w->a->why = NULL;
 }

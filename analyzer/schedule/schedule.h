@@ -89,6 +89,7 @@ struct sched_answer {
 	size_t ncause;
 	bool cause_minimal;
 	size_t cause_events;    /* proved for every order of so many events at the end; 0: of all */
+	const char *rule;       /* found by this rule, not as a core; NULL: by none */
 	bool cause_executed;    /* found by executing an order that does not fail, which keeps ... */
 	size_t cause_kept;      /* ... so many events of the failing one */
 	/*
@@ -99,6 +100,7 @@ struct sched_answer {
 	struct sched_delay *delays;
 	size_t ndelays;
 	bool deterministic;     /* proved: no feasible schedule avoids the failure */
+	bool tried_always;      /* not proved, but every other order that was executed fails, too */
 	struct sched_alternate *alternates; /* nearest first */
 	size_t nalternates;
 	bool timed_out;         /* or interrupted: the rest is the best so far */

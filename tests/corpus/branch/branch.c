@@ -53,7 +53,7 @@ int main(void)
 	pthread_mutex_lock(&lock);		/* @lock */
 	closed = 1;				/* @close */
 	pthread_mutex_unlock(&lock);		/* @unlock */
-	pthread_join(thread, NULL);
+	pthread_join(thread, NULL);	/* @join */
 	printf("done %d, sum %08x\n", done, sum);
 	fflush(stdout);
 	assert(backlog == 0);			/* @audit */

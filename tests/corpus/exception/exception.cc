@@ -19,7 +19,7 @@ public:
 	{
 		std::lock_guard<std::mutex> guard(mutex);	/* @lock */
 		return items.size();				/* @size */
-	}
+	}	/* @leave */
 
 	int at(size_t n)
 	{

@@ -33,7 +33,7 @@ static void mutex_lock(struct mutex *m)
 
 static void mutex_unlock(struct mutex *m)
 {
-	if (atomic_fetch_sub(&m->state, 1) == 1)
+	if (atomic_fetch_sub(&m->state, 1) == 1)	/* @release */
 		return;
 	atomic_store(&m->state, 0);
 	syscall(SYS_futex, &m->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

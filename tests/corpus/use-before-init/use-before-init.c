@@ -34,7 +34,7 @@ int main(void)
 	struct owner *o = calloc(1, sizeof(*o));
 	int rounds = 400000;
 
-	if (pthread_create(&o->thread, NULL, worker, &rounds))
+	if (pthread_create(&o->thread, NULL, worker, &rounds))	/* @create */
 		return 1;
 	owner = o;				/* @init */
 	pthread_join(o->thread, NULL);

@@ -1,0 +1,1 @@
+CFLAGS_busy-flags := -O0

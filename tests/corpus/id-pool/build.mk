@@ -1,0 +1,1 @@
+CFLAGS_id-pool := -O0
