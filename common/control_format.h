@@ -155,7 +155,9 @@ enum ctl_how {
  *   region ITEM LOCK UP COUNT   code that is run holding the fix's lock LOCK. It begins at `begin' (anew each
  *                               time) or `enter' (unless it has begun), ends behind the COUNT-th `end', and when the
  *                               function it began in returns, or the UP-th caller of that
- *   order ITEM EACH             `target' waits for `source': the n-th for the n-th if EACH is 1, else all for the first
+ *   order ITEM EACH             `target' waits until `source' was done, by anybody; if EACH is 1, who comes to it the n-th
+ *                               time also until all that are named were there n times, or have ended
+ *   by ITEM ID                  names a thread for that
  *   guard LOCK MODULE OFFSET    whoever acquires the program's lock there takes LOCK first
  *   taken LOCK MODULE OFFSET    the same for what this call acquires
  *   thread ID                   `join' waits for its end

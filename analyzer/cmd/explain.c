@@ -1,11 +1,13 @@
 /* csched explain: from a trace to a report worth attaching. */
 #include "analyzer/cmd/explain.h"
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/fix.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
 #include "analyzer/cmd/solving.h"
 
+#include "analyzer/fix/fix.h"
 #include "analyzer/report/report_options.h"
 #include "analyzer/trace_image.h"
 #include "common/newfile.h"
@@ -17,6 +19,7 @@ struct options {
 	struct solving solving;
 	struct report_options report;
 	bool why;
+	const struct fix_request *fix; /* NULL: the program is not at hand */
 };
 
 static const char *source_line(void *images, const char *file, unsigned line)
@@ -139,6 +142,16 @@ static void keep_beside(const char *path, struct explanation *e)
 	free(name);
 }
 
+/* That it could not be tried is no reason to have no report. */
+static void try_advice(const struct fix_request *fix, struct explanation *e)
+{
+	err_t bad = e->dsp->hint.text ? fix_try(fix, e) : NULL;
+
+	if (bad)
+		explain_gap(e, "trying the advice", bad->msg);
+	err_free(bad);
+}
+
 static err_t explain(const char *path, struct options *o)
 {
 	struct explain_options x;
@@ -157,6 +170,10 @@ static err_t explain(const char *path, struct options *o)
 	TRY(follow_to_end(path, &x, &e));
 	err_t bad = explain_solve(e, &x);
 	follow_quiet();
+	if (!bad && o->fix)
+		try_advice(o->fix, e);
+	else if (!bad && !e->t->packed)
+		fix_find_trials(path, e->dsp);
 	if (!bad)
 		bad = report(path, e, o);
 	if (!bad)
@@ -166,6 +183,14 @@ static err_t explain(const char *path, struct options *o)
 						  "no failing schedule was found");
 	explanation_free(e);
 	return bad;
+}
+
+int explain_and_try(const char *trace, const struct fix_request *fix)
+{
+	struct options o = { .fix = fix };
+
+	report_options_init(&o.report);
+	return cmd_fail("explain", explain(trace, &o));
 }
 
 int cmd_explain(int argc, char **argv)

@@ -15,4 +15,8 @@ struct explain_report {
 void explain_report_init(struct explain_report *r, const char *path, struct explanation *e);
 void explain_report_free(struct explain_report *r);
 
+/* csched explain TRACE, with its advice tried on the program it is about; the exit status. */
+struct fix_request;
+int explain_and_try(const char *trace, const struct fix_request *fix);
+
 #endif

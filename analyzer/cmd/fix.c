@@ -14,31 +14,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_FIXES 4
 #define WHEN_FOUND_WITH_NOTHING "auto"
-
-struct tried {
-	const struct dsp_hint *hint; /* NULL: it is from a file */
-	char *why_not;               /* it could not be applied */
-	struct fix_result result;
-};
 
 struct session {
 	const struct fix_request *r;
 	struct fix_trial trial;
+	char *shim;
 	char strategy[160], fail_exit[16];
-	struct explanation *e;       /* NULL: the fix is from a file */
-	struct fix_count without;
-	struct tried tried[MAX_FIXES];
-	unsigned ntried;
-	bool holds;
+	struct explanation *e; /* NULL: the fix is from a file */
+	/* Of a fix from a file. */
+	struct fix_count without, with;
+	struct dsp_trial result;
 };
 
 static void say(const struct session *s, const char *text)
 {
 	char *safe;
 
-	if (s->r->json)
+	if (s->r->json || !text)
 		return;
 	safe = term_text_of(text, strlen(text));
 	puts(safe);
@@ -46,9 +39,11 @@ static void say(const struct session *s, const char *text)
 	free(safe);
 }
 
-static const char *hint_text(const struct tried *t)
+/* While runs are made, for who looks at a terminal. */
+static void progress(const struct session *s, const char *what)
 {
-	return t->hint ? t->hint->text : NULL;
+	if (isatty(STDERR_FILENO) && !s->r->json)
+		fprintf(stderr, "\r\033[K%s", what);
 }
 
 static err_t open_trace(struct session *s)
@@ -71,6 +66,42 @@ static err_t open_trace(struct session *s)
 	return NULL;
 }
 
+static err_t begin(struct session *s)
+{
+	const struct fix_request *r = s->r;
+	bool alone;
+
+	s->trial = (struct fix_trial){
+		.argv = r->argv, .fail_exit = r->fail_exit, .options = r->options, .runs = r->runs ? r->runs : FIX_RUNS,
+		.seconds = r->time, .run_limit = r->limit, .jobs = (uint32_t)r->jobs, .input = r->input,
+	};
+	TRY(launch_find_shim(&s->shim));
+	s->trial.shim = s->shim;
+	char *obstacle = launch_obstacle(r->argv[0], &alone);
+	err_t e = obstacle ? err_new(ERR_USAGE, "%s", obstacle) : NULL;
+	free(obstacle);
+	launch_suit(r->argv[0]);
+	return e ? e : open_trace(s);
+}
+
+/* ---- the advice of an explanation ---- */
+
+err_t fix_try(const struct fix_request *r, struct explanation *e)
+{
+	struct session s = { .r = r };
+	err_t bad = begin(&s);
+
+	if (!bad) {
+		progress(&s, "trying the advice on the program");
+		bad = fix_try_hints(&s.trial, e->extracted->trace, e->images, e->dsp);
+		progress(&s, "");
+	}
+	if (!bad && !e->t->packed)
+		fix_keep_trials(r->trace, e->dsp);
+	free(s.shim);
+	return bad;
+}
+
 static err_t explain(struct session *s)
 {
 	struct explain_options x;
@@ -85,159 +116,114 @@ static err_t explain(struct session *s)
 	if (!s->e->dsp->hint.text)
 		return err_new(ERR_NOANSWER, "%s: there is no advice to try; csched explain says what is known",
 			       s->r->trace);
-	return NULL;
+	return fix_try(s->r, s->e);
 }
 
-static void say_result(const struct session *s, const struct tried *t)
+static void say_hint(const struct session *s, const struct dsp_hint *h, const char *word)
 {
-	char *text = t->why_not ? xasprintf("Not tried: %s.", t->why_not) : fix_result_text(&t->result);
+	char *text, *result = dsp_trial_text(&h->trial);
 
+	if (!h->text)
+		return;
+	text = xasprintf("%s%s", word, h->text);
 	say(s, text);
+	say(s, result ? result : "(Not tried.)");
 	free(text);
+	free(result);
 }
 
-static err_t try_one(struct session *s, const struct dsp_hint *hint, const char *file)
-{
-	struct tried *t = &s->tried[s->ntried++];
-	struct fix f = { 0 };
-	err_t e;
+/* ---- a fix from a file ---- */
 
-	t->hint = hint;
-	if (file) {
-		TRY(fix_read(file, s->r->argv[0], &f));
-	} else {
-		say(s, hint->text);
-		e = fix_of_hint(s->e->extracted->trace, s->e->images, hint, &f);
-		if (e) {
-			t->why_not = xstrdup(e->msg);
-			err_free(e);
-			say_result(s, t);
-			return NULL;
-		}
-	}
-	e = fix_run_with(&s->trial, &f, &s->without, &t->result);
+static err_t try_file(struct session *s)
+{
+	struct fix f = { 0 };
+	char *line;
+
+	TRY(fix_read(s->r->file, s->r->argv[0], &f));
+	progress(s, "running the program without the fix");
+	err_t e = fix_run_without(&s->trial, &s->without);
+	if (!e && !s->without.failures)
+		e = err_new(ERR_NOANSWER, "the program did not fail in %llu runs like the recorded one: whether a "
+			    "fix helps cannot be told (--runs=N tries more)", (unsigned long long)s->without.runs);
+	progress(s, "running the program with the fix");
+	if (!e)
+		e = fix_run_with(&s->trial, &f, &s->without, &s->with, &s->result);
+	progress(s, "");
 	fix_free(&f);
 	if (e)
 		return e;
-	s->holds |= t->result.verdict == FIX_HOLDS;
-	say_result(s, t);
-	return NULL;
-}
-
-static err_t try_all(struct session *s)
-{
-	char *line;
-
-	if (s->r->file)
-		return try_one(s, NULL, s->r->file);
-	TRY(try_one(s, &s->e->dsp->hint, NULL));
-	if (!s->holds && s->e->dsp->also.text) {
-		line = xasprintf("Another way:");
+	line = dsp_trial_text(&s->result);
+	say(s, line);
+	free(line);
+	if (s->with.first) {
+		line = xasprintf("It failed like this: %s", s->with.first);
 		say(s, line);
 		free(line);
-		TRY(try_one(s, &s->e->dsp->also, NULL));
 	}
 	return NULL;
 }
 
-static err_t run_without(struct session *s)
-{
-	char *line;
+/* ---- what came of it ---- */
 
-	TRY(fix_run_without(&s->trial, &s->without));
-	line = xasprintf("Without a fix: %llu failures in %llu runs (strategy %s, seed %llu).",
-			 (unsigned long long)s->without.failures, (unsigned long long)s->without.runs,
-			 *s->strategy ? s->strategy : "native", (unsigned long long)s->trial.seed);
-	say(s, line);
-	free(line);
-	if (!s->without.failures)
-		return err_new(ERR_NOANSWER, "the program did not fail in %llu runs like the recorded one: whether a "
-			       "fix helps cannot be told (--runs=N tries more)", (unsigned long long)s->without.runs);
-	return NULL;
-}
-
-static void json_count(struct json *j, const char *key, const struct fix_count *c)
+static void json_fix(struct json *j, const char *kind, const char *hint, const struct dsp_trial *t, const char *failure)
 {
-	json_object(j, key);
-	json_uint(j, "runs", c->runs);
-	json_uint(j, "failures", c->failures);
-	json_uint(j, "deadlocks", c->deadlocks);
-	json_uint(j, "timeouts", c->timeouts);
-	json_str(j, "failure", c->first);
+	char *text = dsp_trial_text(t);
+
+	json_object(j, NULL);
+	json_str(j, "kind", kind);
+	json_str(j, "hint", hint);
+	report_trial_json(j, "tried", t);
+	json_str(j, "failure", failure);
+	json_str(j, "text", text);
 	json_end(j);
+	free(text);
 }
 
-static void print_json(const struct session *s)
+static void print_json(const struct session *s, bool holds)
 {
 	struct json j = { 0 };
 
 	json_object(&j, NULL);
 	json_int(&j, "schema", CMD_JSON_SCHEMA);
 	json_str(&j, "trace", s->r->trace);
-	json_str(&j, "strategy", *s->strategy ? s->strategy : "native");
-	json_uint(&j, "seed", s->trial.seed);
-	json_count(&j, "without", &s->without);
 	json_array(&j, "fixes");
-	for (unsigned i = 0; i < s->ntried; i++) {
-		const struct tried *t = &s->tried[i];
-		char *text = fix_result_text(&t->result);
+	if (s->e) {
+		const struct dsp *d = s->e->dsp;
 
-		json_object(&j, NULL);
-		json_str(&j, "kind", t->hint ? dsp_hint_name(t->hint->kind) : "file");
-		json_str(&j, "hint", hint_text(t));
-		json_str(&j, "verdict", fix_verdict_name(t->result.verdict));
-		json_str(&j, "why", t->why_not);
-		json_count(&j, "with", &t->result.with);
-		json_str(&j, "text", text);
-		json_end(&j);
-		free(text);
+		json_fix(&j, dsp_hint_name(d->hint.kind), d->hint.text, &d->hint.trial, NULL);
+		if (d->also.text)
+			json_fix(&j, dsp_hint_name(d->also.kind), d->also.text, &d->also.trial, NULL);
+	} else {
+		json_fix(&j, "file", NULL, &s->result, s->with.first);
 	}
 	json_end(&j);
-	json_bool(&j, "holds", s->holds);
+	json_bool(&j, "holds", holds);
 	json_end(&j);
 	json_print(&j, stdout);
 }
 
-static err_t work(struct session *s)
-{
-	TRY(open_trace(s));
-	if (!s->r->file)
-		TRY(explain(s));
-	TRY(run_without(s));
-	return try_all(s);
-}
-
 int fix_command(const struct fix_request *r)
 {
-	struct session s = {
-		.r = r,
-		.trial = { .argv = r->argv, .fail_exit = r->fail_exit, .options = r->options,
-			   .runs = r->runs ? r->runs : FIX_RUNS, .seconds = r->time, .run_limit = r->limit,
-			   .jobs = (uint32_t)r->jobs },
-	};
-	char *shim = NULL;
-	bool alone;
-	err_t e = launch_find_shim(&shim);
+	struct session s = { .r = r };
+	err_t e = r->file ? begin(&s) : NULL;
+	bool holds = false;
 
-	s.trial.shim = shim;
-	char *obstacle = e ? NULL : launch_obstacle(r->argv[0], &alone);
-	if (obstacle)
-		e = err_new(ERR_USAGE, "%s", obstacle);
-	free(obstacle);
-	launch_suit(r->argv[0]);
 	if (!e)
-		e = work(&s);
-	if (!e && r->json)
-		print_json(&s);
-	for (unsigned i = 0; i < s.ntried; i++) {
-		free(s.tried[i].why_not);
-		fix_result_free(&s.tried[i].result);
+		e = r->file ? try_file(&s) : explain(&s);
+	if (!e && s.e) {
+		say_hint(&s, &s.e->dsp->hint, "");
+		say_hint(&s, &s.e->dsp->also, "Or: ");
 	}
+	if (!e)
+		holds = (s.e ? &s.e->dsp->hint.trial : &s.result)->verdict == DSP_HOLDS;
+	if (!e && r->json)
+		print_json(&s, holds);
 	fix_count_free(&s.without);
+	fix_count_free(&s.with);
 	if (s.e)
 		explanation_free(s.e);
-	free(shim);
+	free(s.shim);
 	if (e)
 		return cmd_fail("hunt", e);
-	return s.holds ? 0 : ERR_NOANSWER;
+	return holds ? 0 : ERR_NOANSWER;
 }

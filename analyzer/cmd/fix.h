@@ -3,6 +3,7 @@
 #ifndef CSCHED_CMD_FIX_H
 #define CSCHED_CMD_FIX_H
 
+#include "analyzer/explain/explain.h"
 #include "common/err.h"
 
 #include <stdbool.h>
@@ -17,10 +18,14 @@ struct fix_request {
 	double time;       /* seconds for the runs of one fix; 0: no limit */
 	double limit;      /* for one run; 0: from the first */
 	uint64_t jobs;
+	const char *input; /* a file with the standard input of runs; NULL: ours */
 	bool json;
 };
 
 #define FIX_RUNS 500
+
+/* Tries the advice of this explanation, and writes into it (and beside the trace) what that showed. */
+err_t fix_try(const struct fix_request *r, struct explanation *e);
 
 /* The exit status of the command: 0 a fix holds, 1 none does. */
 int fix_command(const struct fix_request *r);

@@ -1,5 +1,6 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/explain.h"
 #include "analyzer/cmd/fix.h"
 #include "analyzer/cmd/found.h"
 #include "analyzer/cmd/shim_flags.h"
@@ -22,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TRIED_RUNS 100     /* without the advice and with it ... */
+#define TRIED_SECONDS 10.0 /* ... and for each of them at most so long */
 #define TAIL_LINES 5
 #define AGAIN_RUNS 100 /* a run is short, and the first that fails is the last */
 #define FOLLOW_SECONDS 20.0 /* to see whether a run can be followed: no more than that ... */
@@ -31,7 +34,7 @@ struct options {
 	uint64_t runs, jobs, seed;
 	double time, limit;
 	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix, *trace_of, *check;
-	bool no_explain, keep_going;
+	bool no_explain, keep_going, no_try;
 	struct found_options found;
 	struct cmd_common common;
 };
@@ -308,12 +311,17 @@ static bool can_be_followed(const char *trace, double seconds)
 	return pid < 0 || ended != pid || !WIFEXITED(status) || !WEXITSTATUS(status);
 }
 
-static int explain(const char *trace)
+/* The program is at hand, so the advice is tried as well. */
+static int explain(const struct options *o, const struct hunt_result *r, char **argv)
 {
-	char *argv[] = { (char *)"explain", (char *)trace, NULL };
+	const struct fix_request fix = {
+		.trace = r->trace, .argv = argv, .fail_exit = o->fail_exit, .options = o->shim_options,
+		.runs = TRIED_RUNS, .time = TRIED_SECONDS, .limit = o->limit, .jobs = o->jobs, .input = r->input,
+	};
+	char *alone[] = { (char *)"explain", r->trace, NULL };
 
 	fflush(stdout);
-	return cmd_explain(2, argv);
+	return o->no_try ? cmd_explain(2, alone) : explain_and_try(r->trace, &fix);
 }
 
 /* One case for each kind of failure, or the one that says that there was none. */
@@ -347,6 +355,7 @@ static int hunt(struct options *o, char **argv)
 		.fail_exit = o->fail_exit, .trace_of = o->trace_of, .check = o->check, .options = o->shim_options, .seed = o->seed, .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
 		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
+		.keeps_input = !o->no_explain && !o->no_try && !o->common.json,
 	};
 	struct hunt_result r = { 0 };
 	char *shim = NULL;
@@ -385,10 +394,12 @@ static int hunt(struct options *o, char **argv)
 		raise(interrupt_pending());
 	}
 	if (r.trace && r.explainable && !o->no_explain && !o->common.json) {
-		int explained = explain(r.trace);
+		int explained = explain(o, &r, argv);
 
 		status = o->found.fail_if_found ? status : explained;
 	}
+	if (r.input)
+		unlink(r.input);
 	hunt_result_free(&r);
 	return written ? written : status;
 }
@@ -440,6 +451,7 @@ int cmd_hunt(int argc, char **argv)
 		  "with --with-fix: try this fix instead (csched-fix(5))" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
 		  "count failures until the budget ends" },
+		{ "no-try", 0, NULL, CMD_FLAG, &o.no_try, "do not try the advice on the program" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failure" },
 		FOUND_OPTIONS(&o.found),
 		{ 0 },

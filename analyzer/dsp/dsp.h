@@ -124,7 +124,6 @@ enum dsp_step_kind {
 	DSP_STEP_HOLD,     /* from first to last in one atomic step; all of these by one lock */
 	DSP_STEP_LOCK,     /* ... which goes with this lock of the program */
 	DSP_STEP_ORDER,    /* first is done before last is */
-	DSP_STEP_EACH,     /* the same, each time */
 	DSP_STEP_JOIN,     /* the thread has ended before last */
 	DSP_STEP_FENCE,    /* first is visible before anything that follows */
 	DSP_STEP_WAKE_ALL, /* first, a signal, wakes all */
@@ -140,11 +139,31 @@ struct dsp_step {
 
 #define DSP_MAX_STEPS 12
 
+/* What trying a hint on the real program showed (analyzer/fix/). */
+enum dsp_tried {
+	DSP_UNTRIED,
+	DSP_HOLDS,      /* it did not fail, and would have */
+	DSP_WEAK,       /* it did not fail, but without the fix it fails too seldom to tell */
+	DSP_STILL_FAILS,
+	DSP_DEADLOCKS,  /* it comes to a halt */
+	DSP_UNREACHED,  /* no run came to a place of the fix */
+	DSP_TRIED_KINDS
+};
+
+struct dsp_trial {
+	enum dsp_tried verdict;
+	uint64_t runs, failures;
+	uint64_t deadlocks; /* of the failures: the fix brought the run to a halt */
+	uint64_t timeouts;  /* runs that were ended by their time limit */
+	uint64_t without_runs, without_failures; /* the same without the fix */
+};
+
 struct dsp_hint {
 	enum dsp_hint_kind kind;
 	char *text; /* one or two sentences that name the lines */
 	struct dsp_step step[DSP_MAX_STEPS];
 	unsigned nsteps; /* 0: it cannot be tried */
+	struct dsp_trial trial;
 };
 
 struct dsp {
@@ -184,6 +203,17 @@ struct dsp_freed {
 void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d);
 
 const char *dsp_hint_name(enum dsp_hint_kind k); /* "none", "atomic", ... */
+
+const char *dsp_tried_name(enum dsp_tried v); /* "holds", "still-fails", ... */
+/*
+ * "With this fix applied by csched: 0 failures in 500 runs (without: 37 in 500).", malloc'd; NULL: it was not
+ * tried. Where advice did not help it says so.
+ */
+char *dsp_trial_text(const struct dsp_trial *t);
+/* Advice that was tried and did not help is no advice any more. */
+bool dsp_is_refuted(const struct dsp_hint *h);
+/* What was shown to help comes first, what was shown not to help last. */
+void dsp_rank_hints(struct dsp *d);
 
 /* Shared with the reports. */
 

@@ -371,7 +371,7 @@ static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, st
 	free(barrier);
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
-	dsp_ask(h, DSP_STEP_EACH, p->after, p->before, SYM_NONE);
+	dsp_ask(h, DSP_STEP_ORDER, p->after, p->before, SYM_NONE);
 	return true;
 }
 

@@ -157,7 +157,8 @@ bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h)
 	say_line(&b, t, " at ", a.stale);
 	strbuf_str(&b, ", which was something else by then.");
 	dsp_ask_hold(h, a.read, a.swap);
-	dsp_ask_hold(h, a.away, a.away.thread == a.back.thread ? a.back : a.away);
+	dsp_ask_hold(h, a.away, a.away);
+	dsp_ask_hold(h, a.back, a.back);
 	h->kind = DSP_HINT_ATOMIC;
 	h->text = strbuf_take(&b);
 	return true;

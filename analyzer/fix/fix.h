@@ -44,6 +44,7 @@ struct fix_trial {
 	double seconds;       /* for each of the two, at most; 0: no limit */
 	double run_limit;     /* for one run; 0: from the first */
 	uint32_t jobs;
+	const char *input;    /* a file with the standard input of runs; NULL: ours */
 };
 
 struct fix_count {
@@ -54,32 +55,22 @@ struct fix_count {
 	char *first;        /* the failure seen most, in words, or NULL */
 };
 
-enum fix_verdict {
-	FIX_UNTRIED,
-	FIX_HOLDS,      /* it did not fail, and would have */
-	FIX_WEAK,       /* it did not fail, but without the fix it fails too seldom to tell */
-	FIX_FAILS,      /* it still fails */
-	FIX_DEADLOCKS,  /* it comes to a halt */
-	FIX_UNREACHED,  /* no run came to a place of the fix */
-};
-
-struct fix_result {
-	enum fix_verdict verdict;
-	struct fix_count with, without;
-	double seconds;
-};
-
 /* The runs without: once, for all fixes that are tried after it. */
 err_t fix_run_without(const struct fix_trial *t, struct fix_count *out);
-/* The runs with, and what that says. `without` is copied. */
+/* The runs with, and what that says; *with as fix_run_without(). */
 err_t fix_run_with(const struct fix_trial *t, const struct fix *f, const struct fix_count *without,
-		   struct fix_result *out);
+		   struct fix_count *with, struct dsp_trial *out);
 void fix_count_free(struct fix_count *c);
-void fix_result_free(struct fix_result *r);
 
-/* "with this fix applied by csched: 0 failures in 500 runs (without: 37 in 500)", malloc'd. */
-char *fix_result_text(const struct fix_result *r);
-const char *fix_verdict_name(enum fix_verdict v);
+/*
+ * Tries the hints of a projection, in their order, until one holds, and ranks them by what that showed. Hints that
+ * cannot be applied stay untried. ERR_NOANSWER: the program does not fail like that any more; nothing was tried.
+ */
+err_t fix_try_hints(const struct fix_trial *t, const struct sym_trace *trace, struct img_set *images, struct dsp *d);
+
+/* Kept beside the streams of a trace that is a directory, and found there again by the hints' texts. */
+void fix_keep_trials(const char *trace, struct dsp *d);
+void fix_find_trials(const char *trace, struct dsp *d);
 
 /* What the failing run of a trace was perturbed with; *strategy points into the trace, "" when with nothing. */
 bool fix_strategy_of(const struct trc *t, char *strategy, size_t size, uint64_t *seed);

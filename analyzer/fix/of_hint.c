@@ -172,14 +172,33 @@ static err_t lock(struct work *w, uint32_t object)
 	return NULL;
 }
 
-static err_t order(struct work *w, const struct dsp_step *s, bool each)
+/* How often the thread was at this event's place. */
+static unsigned visits(const struct work *w, uint32_t thread, struct sched_ref r)
+{
+	const struct sym_event *e = dsp_event_at(w->t, r);
+	unsigned n = 0;
+
+	for (size_t i = 0; e->pc && i < w->t->threads[thread].nevents; i++) {
+		const struct sym_event *x = &w->t->threads[thread].events[i];
+
+		n += x->pc == e->pc && x->op == e->op;
+	}
+	return n;
+}
+
+static err_t order(struct work *w, const struct dsp_step *s)
 {
 	struct spot first, last;
 	unsigned item = w->f->nitems++;
+	/* What is done again and again is in order each time. */
+	bool each = visits(w, s->last.thread, s->last) > 1 && visits(w, s->first.thread, s->first) > 1;
 
 	TRY(spot_of(w, s->first, &first));
 	TRY(spot_of(w, s->last, &last));
 	strbuf_fmt(&w->f->points, "order %u %u\n", item, each);
+	for (uint32_t i = 0; each && i < w->t->nthreads; i++)
+		if (visits(w, i, s->first))
+			strbuf_fmt(&w->f->points, "by %u %s\n", item, w->t->threads[i].id);
 	point(w, "source", item, &first, first.last);
 	point(w, "target", item, &last, last.first);
 	return NULL;
@@ -242,8 +261,7 @@ static err_t step(struct work *w, const struct dsp_step *s)
 	switch (s->kind) {
 	case DSP_STEP_HOLD: return hold(w, s);
 	case DSP_STEP_LOCK: return lock(w, s->which);
-	case DSP_STEP_ORDER: return order(w, s, false);
-	case DSP_STEP_EACH: return order(w, s, true);
+	case DSP_STEP_ORDER: return order(w, s);
 	case DSP_STEP_JOIN: return join(w, s);
 	case DSP_STEP_FENCE: return at(w, "fence", s->first);
 	case DSP_STEP_WAKE_ALL: return at(w, "wake-all", s->first);

@@ -127,16 +127,25 @@ static err_t read_guard(struct reader *r)
 	return NULL;
 }
 
+static err_t check_thread(const struct reader *r, const char *id)
+{
+	return id[0] == 'T' && strlen(id) < 40 ? NULL : wrong(r, "no thread is called so (T0.1, ...)", id);
+}
+
 static err_t read_order(struct reader *r)
 {
 	struct copies first, last;
-	bool each = r->nwords == 4 && !strcmp(r->word[3], "each");
+	bool each = r->nwords > 4 && !strcmp(r->word[3], "each");
 
 	if (r->nwords != 3 && !each)
-		return wrong(r, "expected: order FILE:LINE FILE:LINE [each]", NULL);
+		return wrong(r, "expected: order FILE:LINE FILE:LINE [each THREAD ...]", NULL);
 	TRY(find(r, r->word[1], &first));
 	TRY(find(r, r->word[2], &last));
 	strbuf_fmt(&r->f->points, "order %u %u\n", r->f->nitems, each);
+	for (unsigned i = 4; i < r->nwords; i++) {
+		TRY(check_thread(r, r->word[i]));
+		strbuf_fmt(&r->f->points, "by %u %s\n", r->f->nitems, r->word[i]);
+	}
 	points(r, "source", r->f->nitems, first.last, first.n);
 	points(r, "target", r->f->nitems++, last.first, last.n);
 	return NULL;
@@ -151,8 +160,7 @@ static err_t read_join(struct reader *r)
 	TRY(find(r, r->word[1], &c));
 	points(r, "join", 0, c.first, c.n);
 	for (unsigned i = 2; i < r->nwords; i++) {
-		if (r->word[i][0] != 'T' || strlen(r->word[i]) > 40)
-			return wrong(r, "no thread is called so (T0.1, ...)", r->word[i]);
+		TRY(check_thread(r, r->word[i]));
 		strbuf_fmt(&r->f->points, "thread %s\n", r->word[i]);
 	}
 	return NULL;

@@ -82,7 +82,7 @@ static err_t run(const struct fix_trial *t, const struct lab *l, bool fixed, str
 	struct strbuf options = { 0 };
 	struct hunt_options h = {
 		.argv = t->argv, .shim = t->shim, .out = l->traces, .sites = l->sites, .fail_exit = t->fail_exit,
-		.jobs = t->jobs, .run_limit = t->run_limit, .quiet = true, .keep_going = true,
+		.jobs = t->jobs, .input = t->input, .run_limit = t->run_limit, .quiet = true, .keep_going = true,
 		.strategy = "learn/0/0", .max_runs = LEARNING_RUNS, .seed = t->seed,
 	};
 
@@ -128,27 +128,28 @@ err_t fix_run_without(const struct fix_trial *t, struct fix_count *out)
 	return in_lab(t, NULL, out);
 }
 
-static enum fix_verdict judge(const struct fix_result *r)
+static enum dsp_tried judge(const struct dsp_trial *t, bool applied)
 {
-	const struct fix_count *with = &r->with, *without = &r->without;
-	double expected = without->runs ? (double)without->failures / (double)without->runs * (double)with->runs : 0;
+	double expected = t->without_runs ? (double)t->without_failures / (double)t->without_runs * (double)t->runs : 0;
 
-	if (!with->runs)
-		return FIX_UNTRIED;
-	if (!with->applied)
-		return FIX_UNREACHED;
-	if (with->failures + with->timeouts > 0)
-		return with->deadlocks + with->timeouts > with->failures - with->deadlocks ? FIX_DEADLOCKS : FIX_FAILS;
-	return expected < LEAST_EXPECTED ? FIX_WEAK : FIX_HOLDS;
+	if (!t->runs)
+		return DSP_UNTRIED;
+	if (!applied)
+		return DSP_UNREACHED;
+	if (t->failures + t->timeouts > 0)
+		return t->deadlocks + t->timeouts > t->failures - t->deadlocks ? DSP_DEADLOCKS : DSP_STILL_FAILS;
+	return expected < LEAST_EXPECTED ? DSP_WEAK : DSP_HOLDS;
 }
 
 err_t fix_run_with(const struct fix_trial *t, const struct fix *f, const struct fix_count *without,
-		   struct fix_result *out)
+		   struct fix_count *with, struct dsp_trial *out)
 {
-	*out = (struct fix_result){ .without = *without };
-	out->without.first = without->first ? xstrdup(without->first) : NULL;
-	TRY(in_lab(t, f, &out->with));
-	out->verdict = judge(out);
+	TRY(in_lab(t, f, with));
+	*out = (struct dsp_trial){
+		.runs = with->runs, .failures = with->failures, .deadlocks = with->deadlocks,
+		.timeouts = with->timeouts, .without_runs = without->runs, .without_failures = without->failures,
+	};
+	out->verdict = judge(out, with->applied);
 	return NULL;
 }
 
@@ -156,48 +157,6 @@ void fix_count_free(struct fix_count *c)
 {
 	free(c->first);
 	*c = (struct fix_count){ 0 };
-}
-
-void fix_result_free(struct fix_result *r)
-{
-	fix_count_free(&r->with);
-	fix_count_free(&r->without);
-}
-
-const char *fix_verdict_name(enum fix_verdict v)
-{
-	static const char *const names[] = {
-		[FIX_UNTRIED] = "untried", [FIX_HOLDS] = "holds", [FIX_WEAK] = "too-few-failures",
-		[FIX_FAILS] = "still-fails", [FIX_DEADLOCKS] = "deadlocks", [FIX_UNREACHED] = "not-reached",
-	};
-
-	return names[v];
-}
-
-char *fix_result_text(const struct fix_result *r)
-{
-	const struct fix_count *with = &r->with, *without = &r->without;
-	struct strbuf b = { 0 };
-
-	if (r->verdict == FIX_UNTRIED)
-		return xstrdup("This fix was not tried.");
-	if (r->verdict == FIX_UNREACHED) {
-		strbuf_fmt(&b, "This fix was not tried: none of %llu runs came to a place where it applies.",
-			   (unsigned long long)with->runs);
-		return strbuf_take(&b);
-	}
-	strbuf_fmt(&b, "With this fix applied by csched: %llu failure%s in %llu runs (without: %llu in %llu).",
-		   (unsigned long long)with->failures, with->failures == 1 ? "" : "s", (unsigned long long)with->runs,
-		   (unsigned long long)without->failures, (unsigned long long)without->runs);
-	if (with->deadlocks)
-		strbuf_fmt(&b, " It deadlocked in %llu of them.", (unsigned long long)with->deadlocks);
-	if (with->timeouts)
-		strbuf_fmt(&b, " %llu did not end in time.", (unsigned long long)with->timeouts);
-	if (r->verdict == FIX_FAILS)
-		strbuf_str(&b, " It still fails: what it mends is a symptom.");
-	if (r->verdict == FIX_WEAK)
-		strbuf_str(&b, " The program fails too seldom without it to tell.");
-	return strbuf_take(&b);
 }
 
 /* The value of key in "a=b:c=d", as options are written (common/options_table.h). */

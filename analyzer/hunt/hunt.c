@@ -25,6 +25,10 @@ static err_t make_work(struct hunt *h)
 
 	TRY(files_make_work("csched-hunt", h->work, sizeof h->work));
 	snprintf(h->input, sizeof h->input, "%s/input", h->work);
+	if (h->o->input) {
+		snprintf(h->input, sizeof h->input, "%s", h->o->input);
+		return NULL;
+	}
 	TRY(files_keep_input(h->input, &terminal));
 	if (terminal && !h->o->quiet)
 		fprintf(stderr, "csched hunt: standard input is a terminal; the runs get an empty one\n");
@@ -205,6 +209,18 @@ static uint64_t build_of(const char *program)
 	return sum;
 }
 
+/* Beside the directory that is about to go. */
+static char *kept_input(const struct hunt *h)
+{
+	char *path = xasprintf("%s.input", h->work);
+
+	if (rename(h->input, path)) {
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
 err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 {
 	struct hunt *h = xcalloc(1, sizeof *h);
@@ -244,6 +260,8 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 			rmdir(o->out);
 	}
 	plan_free(&h->plan);
+	if (!e && o->keeps_input && res->trace && !interrupt_pending())
+		res->input = kept_input(h);
 	files_remove_tree(h->work);
 	free(h);
 	interrupt_release();
@@ -259,6 +277,7 @@ void hunt_result_free(struct hunt_result *res)
 	free(res->kinds);
 	free(res->trace);
 	free(res->unconfirmed_trace);
+	free(res->input);
 	free(res->output);
 	free(res->exit_output);
 }

@@ -19,6 +19,8 @@ struct hunt_options {
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
 	uint64_t seed;
 	uint64_t max_runs;     /* 0: no limit */
+	const char *input;     /* a file with the standard input of runs; NULL: ours, read to its end */
+	bool keeps_input;      /* our standard input stays in a file: it can be read once */
 	uint64_t max_failures; /* with keep_going: as many are enough; 0: no limit */
 	double max_seconds;    /* 0: no limit */
 	double run_limit;      /* seconds for one run; 0: from the first run */
@@ -62,6 +64,7 @@ struct hunt_result {
 	uint32_t refused;      /* failing traces that were not worth it ... */
 	bool better;           /* ... and the one kept is: then seed and strategy are its */
 	char *output;          /* what it printed (the last 4 KiB), or NULL */
+	char *input;           /* that file, in a temporary directory; the caller's to unlink; or NULL */
 	double run_seconds;    /* an undisturbed run */
 	bool always;           /* the undisturbed runs failed as well */
 	bool interrupted;

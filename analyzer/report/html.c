@@ -125,17 +125,34 @@ static void cause(FILE *f, const struct report *r)
 	fputs("</section>\n", f);
 }
 
+static void trial(FILE *f, const struct dsp_hint *h)
+{
+	char *text = dsp_trial_text(&h->trial);
+
+	if (text) {
+		fputs("<p class=\"tried\">", f);
+		html_sentence(f, text);
+		fputs("</p>\n", f);
+	}
+	free(text);
+}
+
 static void fix(FILE *f, const struct report *r)
 {
 	if (!r->dsp->hint.text)
 		return;
-	fputs("<section class=\"card fix\" id=\"fix\"><h2>A fix that fits</h2>\n<p>", f);
+	fputs("<section class=\"card fix\" id=\"fix\"><h2>", f);
+	html_text(f, rep_advice_heading(r->dsp));
+	fputs("</h2>\n<p>", f);
 	html_sentence(f, r->dsp->hint.text);
 	fputs("</p>\n", f);
+	trial(f, &r->dsp->hint);
 	if (r->dsp->also.text) {
-		fputs("<p>Or: ", f);
+		fputs("<p>", f);
+		html_text(f, rep_second_advice(&r->dsp->also));
 		html_sentence(f, r->dsp->also.text);
 		fputs("</p>\n", f);
+		trial(f, &r->dsp->also);
 	}
 	fputs("</section>\n", f);
 }

@@ -73,6 +73,9 @@ char *rep_headline(const struct report *r); /* "assertion ... failed in T0 at ba
 char *rep_verdict(const struct report *r, enum dsp_which w);
 /* The heading of a schedule: says no more than was seen. */
 const char *rep_title(const struct report *r, enum dsp_which w);
+/* "A fix that fits", unless it was tried and did not help. */
+const char *rep_advice_heading(const struct dsp *d);
+const char *rep_second_advice(const struct dsp_hint *h); /* what leads to it */
 /* What could not be answered. */
 /* "T0.5:283", as csched debug takes it; malloc'd, NULL: not known. */
 char *rep_position(const struct report *r, struct sched_ref ref);

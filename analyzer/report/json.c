@@ -297,11 +297,25 @@ static void dsp_region(struct json *j, const struct report *r, const struct dsp_
 	json_end(j);
 }
 
+void report_trial_json(struct json *j, const char *key, const struct dsp_trial *t)
+{
+	json_object(j, key);
+	json_str(j, "verdict", dsp_tried_name(t->verdict));
+	json_uint(j, "runs", t->runs);
+	json_uint(j, "failures", t->failures);
+	json_uint(j, "deadlocks", t->deadlocks);
+	json_uint(j, "timeouts", t->timeouts);
+	json_uint(j, "without_runs", t->without_runs);
+	json_uint(j, "without_failures", t->without_failures);
+	json_end(j);
+}
+
 static void dsp_hint(struct json *j, const char *key, const struct dsp_hint *h)
 {
 	json_object(j, key);
 	json_str(j, "kind", dsp_hint_name(h->kind));
 	json_str(j, "text", h->text);
+	report_trial_json(j, "tried", &h->trial);
 	json_end(j);
 }
 

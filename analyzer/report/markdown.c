@@ -194,17 +194,31 @@ static void cause(FILE *f, const struct report *r)
 	free(why);
 }
 
+static void trial(FILE *f, const struct dsp_hint *h)
+{
+	char *text = dsp_trial_text(&h->trial);
+
+	if (text) {
+		fputc('\n', f);
+		sentence(f, text);
+		fputc('\n', f);
+	}
+	free(text);
+}
+
 static void hint(FILE *f, const struct report *r)
 {
 	if (!r->dsp->hint.text)
 		return;
-	fputs("\n### A fix that fits\n\n", f);
+	fprintf(f, "\n### %s\n\n", rep_advice_heading(r->dsp));
 	sentence(f, r->dsp->hint.text);
 	fputc('\n', f);
+	trial(f, &r->dsp->hint);
 	if (r->dsp->also.text) {
-		fputs("\nOr: ", f);
+		fprintf(f, "\n%s", rep_second_advice(&r->dsp->also));
 		sentence(f, r->dsp->also.text);
 		fputc('\n', f);
+		trial(f, &r->dsp->also);
 	}
 }
 

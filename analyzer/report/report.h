@@ -150,4 +150,8 @@ void report_dot(FILE *f, const struct report *r);
 void report_markdown(FILE *f, const struct report *r);
 void report_sarif(FILE *f, const struct report *r);
 
+/* Of several numbers, for whoever writes JSON: what trying a hint showed. */
+struct json;
+void report_trial_json(struct json *j, const char *key, const struct dsp_trial *t);
+
 #endif

@@ -178,7 +178,7 @@ static void explain(struct json *j, const struct report *r)
 		free(why[i]);
 	}
 	free(why);
-	if (r->dsp->hint.text)
+	if (r->dsp->hint.text && !dsp_is_refuted(&r->dsp->hint))
 		strbuf_fmt(&b, " %s", r->dsp->hint.text);
 	else if (r->dsp->note)
 		strbuf_fmt(&b, " %s", r->dsp->note);

@@ -240,19 +240,30 @@ static void cause(struct out *o)
 			  "shown, and not into this failure.");
 }
 
+static void trial(struct out *o, const struct dsp_hint *h)
+{
+	char *text = dsp_trial_text(&h->trial);
+
+	if (text)
+		paragraph(o, "  ", text);
+	free(text);
+}
+
 static void hint(struct out *o)
 {
 	const struct dsp *d = o->r->dsp;
 
 	if (!d->hint.text)
 		return;
-	heading(o, "A fix that fits");
+	heading(o, rep_advice_heading(d));
 	paragraph(o, "  ", d->hint.text);
+	trial(o, &d->hint);
 	if (d->also.text) {
-		char *text = xasprintf("Or: %s", d->also.text);
+		char *text = xasprintf("%s%s", rep_second_advice(&d->also), d->also.text);
 
 		paragraph(o, "  ", text);
 		free(text);
+		trial(o, &d->also);
 	}
 }
 

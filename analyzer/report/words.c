@@ -586,3 +586,15 @@ char *rep_position(const struct report *r, struct sched_ref ref)
 		return NULL;
 	return xasprintf("%s:%" PRIu64, r->trace->threads[ref.thread].id, insns);
 }
+
+const char *rep_advice_heading(const struct dsp *d)
+{
+	if (d->hint.trial.verdict == DSP_HOLDS)
+		return "A fix that fits, and was tried";
+	return dsp_is_refuted(&d->hint) ? "Advice that was tried and did not help" : "A fix that fits";
+}
+
+const char *rep_second_advice(const struct dsp_hint *h)
+{
+	return dsp_is_refuted(h) ? "Tried without success: " : "Or: ";
+}

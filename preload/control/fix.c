@@ -30,8 +30,12 @@ struct fix_thread {
 	uint32_t waits[FIX_LOCKS];  /* how often it held them before it began to wait for a condition */
 	uint64_t address, value;    /* what its last check read ... */
 	unsigned size;              /* ... and how wide; 0: it has read nothing */
+	uint32_t asked[FIX_ITEMS];  /* how often it came to the target of an order */
 	bool wake_all;              /* the signal it is about to send is to wake all */
 };
+
+#define INSN_MAX 15
+#define AGAIN_NS 20000000 /* a wait is looked at again so often, in case nobody is there to end it */
 
 static struct fix fix RAW_LARGE;
 static struct fix_thread threads[CTL_THREADS] RAW_LARGE;
@@ -218,65 +222,103 @@ static void acquires(struct tr_ctx *c)
 
 /* ---- orders ---- */
 
-static void happened(struct fix_item *i)
+static bool is_named(const struct shim_thread *t, unsigned i)
 {
-	__atomic_fetch_add(&i->done, 1, __ATOMIC_ACQ_REL);
-	fix_wake(&i->done);
+	const char *a = t->id, *b = fix.named[i].id;
+
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
 }
 
+static struct shim_thread *living(unsigned i)
+{
+	for (unsigned k = 0, n = shim_nslots(); k < n; k++) {
+		struct shim_thread *t = shim_slot(k);
+
+		if ((t->life == SHIM_LIVE || t->life == SHIM_RESERVED) && is_named(t, i))
+			return t;
+	}
+	return NULL;
+}
+
+static void happened(const struct shim_thread *t, uint32_t item)
+{
+	for (unsigned i = 0; i < fix.nnamed; i++)
+		if (fix.named[i].item == item && is_named(t, i))
+			__atomic_fetch_add(&fix.named[i].done, 1, __ATOMIC_ACQ_REL);
+	__atomic_fetch_add(&fix.item[item].done, 1, __ATOMIC_ACQ_REL);
+	fix_wake(&fix.item[item].done);
+}
+
+/* Who has ended does nothing any more; but one that is yet to be made will. */
+static bool has_happened(const struct shim_thread *me, uint32_t item, uint32_t times)
+{
+	const struct fix_item *o = &fix.item[item];
+	bool by_all = true;
+
+	for (unsigned i = 0; i < fix.nnamed && o->each; i++)
+		if (fix.named[i].item == item && !is_named(me, i) && living(i))
+			by_all &= __atomic_load_n(&fix.named[i].done, __ATOMIC_ACQUIRE) >= times;
+	return by_all && __atomic_load_n(&o->done, __ATOMIC_ACQUIRE) > 0;
+}
+
+/* A thread that ends wakes nobody here, so it is looked for again and again. */
 static void wait_for_source(struct tr_ctx *c, uint32_t item)
 {
-	struct fix_item *i = &fix.item[item];
-	const uint64_t args[6] = { (uint64_t)&i->done, 0 /* FUTEX_WAIT */ };
-	uint32_t wanted = i->each ? __atomic_add_fetch(&i->asked, 1, __ATOMIC_ACQ_REL) : 1, done;
+	struct fix_item *o = &fix.item[item];
+	const uint64_t args[6] = { (uint64_t)&o->done, 0 /* FUTEX_WAIT */ };
+	uint32_t times = ++state_of(c->thread)->asked[item], done;
+	struct fix_patience p = { 0 };
 	bool waits = false;
 
 	has_applied();
-	while ((done = __atomic_load_n(&i->done, __ATOMIC_ACQUIRE)) < wanted) {
+	while (done = __atomic_load_n(&o->done, __ATOMIC_ACQUIRE), !has_happened(c->thread, item, times)) {
 		if (!waits && ctl_syscall_enter)
 			ctl_syscall_enter(c, SYS_futex, args);
 		waits = true;
-		if (!fix_wait(c->thread, &i->done, done, "the source of order ", item))
+		if (!fix_wait(&p, c->thread, &o->done, done, "the first part of order ", item))
 			break;
 	}
 	if (waits && ctl_syscall_leave)
 		ctl_syscall_leave(c, SYS_futex, 0);
 }
 
-static struct shim_thread *living(const char *id)
-{
-	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
-		struct shim_thread *t = shim_slot(i);
-		const char *a = t->id, *b = id;
-
-		while (*a && *a == *b)
-			a++, b++;
-		if (*a == *b && (t->life == SHIM_LIVE || t->life == SHIM_RESERVED))
-			return t;
-	}
-	return NULL;
-}
-
-/* Threads that end wake nobody here: they are looked for. */
 static void wait_for_threads(struct tr_ctx *c)
 {
 	static uint32_t never;
 	const uint64_t args[6] = { (uint64_t)&never, 0 };
 
 	has_applied();
-	for (unsigned i = 0; i < fix.njoined; i++) {
-		struct shim_thread *t = living(fix.joined[i]);
+	for (unsigned i = 0; i < fix.nnamed; i++) {
+		struct fix_patience p = { 0 };
 
-		if (!t || t == c->thread)
+		if (fix.named[i].item != FIX_ITEMS || is_named(c->thread, i) || !living(i))
 			continue;
 		if (ctl_syscall_enter)
 			ctl_syscall_enter(c, SYS_futex, args);
-		while (living(fix.joined[i]) == t && fix_wait(c->thread, (uint32_t *)&t->life, SHIM_LIVE,
-							      "the end of thread ", i))
+		while (living(i) && fix_wait(&p, c->thread, &never, 0, "the end of joined thread ", i))
 			;
 		if (ctl_syscall_leave)
 			ctl_syscall_leave(c, SYS_futex, 0);
 	}
+}
+
+/* Remembers what this instruction is about to read. */
+static void check(const struct tr_ctx *c, uint64_t pc)
+{
+	struct fix_thread *f = state_of(c->thread);
+	const uint8_t *code = (const uint8_t *)pc;
+	struct insn in;
+
+	f->size = 0;
+	if (!insn_decode(&in, code, INSN_MAX, pc) || !(in.flags & INSN_MEM) || in.flags & INSN_USES_FS)
+		return;
+	f->address = tr_operand_address(&in, pc, code, c);
+	f->value = 0;
+	unsigned size = insn_memory_size(&in);
+	if (size && size <= sizeof f->value && tr_copy(&f->value, (const void *)f->address, size))
+		f->size = size;
 }
 
 /* ---- at run time ---- */
@@ -294,13 +336,16 @@ static void at_point(struct tr_ctx *c, struct fix_point *o)
 		learn_object(o->item, c->regs[REG_RDI_]);
 		break;
 	case FIX_SOURCE:
-		happened(&fix.item[o->item]);
+		happened(c->thread, o->item);
 		break;
 	case FIX_TARGET:
 		wait_for_source(c, o->item);
 		break;
 	case FIX_JOIN:
 		wait_for_threads(c);
+		break;
+	case FIX_CHECK:
+		check(c, o->pc);
 		break;
 	case FIX_KEEP:
 		/* Nothing is freed by free(NULL), and by delete. */
@@ -353,6 +398,35 @@ void ctl_fix(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 	points_at(c, pc, at, false);
 }
 
+static bool is_unchanged(const struct fix_thread *f)
+{
+	uint64_t now = 0;
+
+	return f->size && tr_copy(&now, (const void *)f->address, f->size) && now == f->value;
+}
+
+/* What it waits for has not come: it waits again, as a loop around the wait would. */
+static void wait_again(struct shim_thread *t, pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	struct fix_thread *f = state_of(t);
+	struct fix_patience p = { 0 };
+	uint32_t never = 0;
+
+	while (is_unchanged(f)) {
+		struct timespec until = { 0 };
+
+		has_applied();
+		raw(SYS_clock_gettime, CLOCK_REALTIME, &until);
+		until.tv_nsec += AGAIN_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		REAL(cond_timedwait)(cond, mutex, &until);
+		if (is_unchanged(f) && !fix_wait(&p, t, &never, 0, "what its condition is about, at check ", 0))
+			break;
+	}
+	f->size = 0;
+}
+
 /* As often as it held the fix's locks before, it holds them again; the mutex first: else who holds the one may want the other. */
 static void wait_ends(struct shim_thread *t, pthread_mutex_t *mutex)
 {
@@ -394,7 +468,9 @@ void ctl_fix_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint6
 	case TRC_OP_WAIT: case TRC_OP_TIMEDWAIT:
 		if (at == TRC_AT_BLOCK)
 			wait_begins(t);
-		else if (at == TRC_AT_DONE)
+		else if (at == TRC_AT_DONE && state_of(t)->size)
+			wait_again(t, (pthread_cond_t *)object, (pthread_mutex_t *)value);
+		if (at == TRC_AT_DONE)
 			wait_ends(t, (pthread_mutex_t *)value);
 		break;
 	case TRC_OP_SIGNAL:

@@ -37,8 +37,8 @@ struct fix_item {
 	uint32_t lock;   /* of a region */
 	uint32_t up;     /* so many returns of functions do not end the region */
 	uint32_t count;  /* the so many-th execution of its end does */
-	bool each;       /* an order: the n-th target waits for the n-th source; else any for the first */
-	uint32_t done, asked; /* sources and targets so far; done is a futex */
+	bool each;       /* an order: the n-th time it waits for all of its threads to have done it n times */
+	uint32_t done;   /* sources so far, a futex */
 };
 
 struct fix_object {
@@ -51,8 +51,12 @@ struct fix {
 	struct fix_point point[FIX_POINTS];
 	struct fix_item item[FIX_ITEMS];
 	struct fix_object object[FIX_OBJECTS];
-	char joined[FIX_THREADS_NAMED][SHIM_ID_MAX];
-	unsigned npoints, nobjects, njoined;
+	struct {
+		char id[SHIM_ID_MAX];
+		uint32_t item; /* an order whose source it does, FIX_ITEMS: one that is joined */
+		uint32_t done; /* how often */
+	} named[FIX_THREADS_NAMED];
+	unsigned npoints, nobjects, nnamed;
 	bool regions, checks;
 };
 
@@ -71,11 +75,16 @@ uint32_t fix_lock_release_all(const struct shim_thread *t, uint32_t lock);
 void fix_lock_take_again(struct shim_thread *t, uint32_t lock, uint32_t depth);
 void fix_locks_forked(const struct shim_thread *t);
 
+/* One wait: since when, and since when nobody has gone on. Begins as all zero. */
+struct fix_patience {
+	uint64_t begin, stuck, events;
+};
+
 /*
- * Waits until *word is not `held`, or `over` says so, at most for as long as anybody can go on. False: nobody
- * can, or it took too long; the run has failed by then, as a deadlock under the fix.
+ * Waits a moment, or until *word is not `held`: the caller looks again. False: nobody can go on, or it has taken too long; the
+ * run has failed by then, as a deadlock under the fix.
  */
-bool fix_wait(struct shim_thread *t, uint32_t *word, uint32_t held, const char *what, uint64_t number);
+bool fix_wait(struct fix_patience *p, struct shim_thread *t, uint32_t *word, uint32_t held, const char *what, uint64_t number);
 void fix_wake(uint32_t *word);
 
 #endif

@@ -63,24 +63,26 @@ void fix_wake(uint32_t *word)
 	raw(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7fffffff);
 }
 
-bool fix_wait(struct shim_thread *t, uint32_t *word, uint32_t held, const char *what, uint64_t number)
+bool fix_wait(struct fix_patience *p, struct shim_thread *t, uint32_t *word, uint32_t held, const char *what, uint64_t number)
 {
 	const struct timespec poll = { 0, POLL_US * 1000 };
-	uint64_t begin = ctl_now_us(), stuck = begin, events = shim_all_events(), now;
 	bool counted = __atomic_load_n(&t->blocked_op, __ATOMIC_RELAXED) != 0;
+	uint64_t now = ctl_now_us(), seen;
 
+	if (!p->begin)
+		p->begin = p->stuck = now;
+	if (__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		return false;
 	__atomic_fetch_add(&waiting, !counted, __ATOMIC_RELAXED);
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == held && !__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
-		raw(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, held, &poll);
-		now = ctl_now_us();
-		uint64_t seen = shim_all_events();
-		if (seen != events || !nobody_can_go_on())
-			stuck = now;
-		events = seen;
-		bool vain = now - stuck > STUCK_US;
-		if ((vain || now - begin > PATIENCE_US) && __atomic_load_n(word, __ATOMIC_ACQUIRE) == held)
-			fail(t, vain, what, number);
-	}
+	raw(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, held, &poll);
+	now = ctl_now_us();
+	seen = shim_all_events();
+	if (seen != p->events || !nobody_can_go_on())
+		p->stuck = now;
+	p->events = seen;
+	bool vain = now - p->stuck > STUCK_US;
+	if ((vain || now - p->begin > PATIENCE_US) && __atomic_load_n(word, __ATOMIC_ACQUIRE) == held)
+		fail(t, vain, what, number);
 	__atomic_fetch_sub(&waiting, !counted, __ATOMIC_RELAXED);
 	return !__atomic_load_n(&over, __ATOMIC_ACQUIRE);
 }
@@ -105,10 +107,11 @@ bool fix_lock_try(const struct shim_thread *t, uint32_t lock)
 static bool wait_for_it(struct shim_thread *t, uint32_t lock)
 {
 	uint32_t *word = &locks[lock].owner, owner;
+	struct fix_patience p = { 0 };
 
 	while (!fix_lock_try(t, lock))
 		if ((owner = __atomic_load_n(word, __ATOMIC_ACQUIRE)) &&
-		    !fix_wait(t, word, owner, "lock ", lock))
+		    !fix_wait(&p, t, word, owner, "lock ", lock))
 			return false;
 	return true;
 }

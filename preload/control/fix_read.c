@@ -59,9 +59,13 @@ static bool parse_guard(struct fix *f, const char *p)
 	       place(&p, &o->module, &o->address) && ++f->nobjects;
 }
 
-static bool parse_thread(struct fix *f, const char *p)
+static bool parse_thread(struct fix *f, const char *p, bool joined)
 {
-	return f->njoined < FIX_THREADS_NAMED && ctl_word(&p, f->joined[f->njoined], SHIM_ID_MAX) && ++f->njoined;
+	if (f->nnamed == FIX_THREADS_NAMED || (!joined && !small(&p, FIX_ITEMS, &f->named[f->nnamed].item)))
+		return false;
+	if (joined)
+		f->named[f->nnamed].item = FIX_ITEMS;
+	return ctl_word(&p, f->named[f->nnamed].id, SHIM_ID_MAX) && ++f->nnamed;
 }
 
 static bool parse_point(struct fix *f, const char *name, const char *p)
@@ -93,8 +97,8 @@ static bool parse_line(struct fix *f, const char *p)
 		return parse_order(f, p);
 	if (enf_same(name, "guard"))
 		return parse_guard(f, p);
-	if (enf_same(name, "thread"))
-		return parse_thread(f, p);
+	if (enf_same(name, "thread") || enf_same(name, "by"))
+		return parse_thread(f, p, name[0] == 't');
 	return parse_point(f, name, p);
 }
 
