@@ -34,6 +34,8 @@
 #define MACH_OFF(reg) ((uint32_t)offsetof(VexGuestAMD64State, guest_##reg))
 #define MACH_MAX_INSNS 64   /* per block */
 #define MACH_JUMPS 4096
+#define MACH_WORK (16u << 20) /* bytes: so much work inside an instruction before give_up() is asked */
+#define MACH_SLOW 16u         /* a byte that is handled by itself, against one in a page of them */
 
 /*
  * What AVX-512 adds to the vector registers that libVEX has room for: the upper
@@ -152,6 +154,7 @@ enum mach_stop {
 	STOP_UNDECODED, /* rip is at an instruction the machine does not know */
 	STOP_BRANCH,    /* the branch hook refused; rip is where the branch went */
 	STOP_HOOK,      /* a hook asked for it; rip is the next instruction */
+	STOP_WORK,      /* rip is at a string instruction that is half done: give_up() said so */
 };
 
 struct mach_fault {
@@ -207,6 +210,10 @@ struct mach {
 	void *access_arg;
 	struct shadow *shadow;  /* likewise */
 	uint32_t *slots;        /* its expressions per 8 bytes of the frame; NULL: none */
+	/* Asked now and then inside an instruction that takes long; true: enough. */
+	bool (*give_up)(void *arg);
+	void *give_up_arg;
+	uint64_t work;       /* since it was asked: bytes, those that are told one by one MACH_SLOW-fold */
 	struct mach_fault fault;
 	char why[160];       /* STOP_UNDECODED: what and where */
 	uint64_t native_insns;

@@ -144,6 +144,10 @@ enum mach_stop mach_access_fault(struct mach *m, bool write)
 	uint64_t at = m->mem->fault;
 
 	(void)write;
+	if (m->mem->exhausted) {
+		mem_say_exhausted(m->mem, m->why, sizeof m->why);
+		return STOP_UNDECODED;
+	}
 	if (at >= MEM_TOP) /* not canonical: the processor does not say where */
 		m->fault = (struct mach_fault){ SIGSEGV, SI_KERNEL, 0 };
 	else

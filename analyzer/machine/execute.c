@@ -188,6 +188,9 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 		case STOP_UNDECODED:
 			exec_left(r, x, t->index, m->why);
 			break;
+		case STOP_WORK:
+			exec_left(r, x, t->index, "an instruction takes longer than there is time");
+			break;
 		default:
 			break;
 		}

@@ -11,6 +11,7 @@
 #define KEEP_EVERY 1000000u
 #define KEEP_PART 8u
 #define SPIN_TURN 5000u         /* instructions */
+#define OVERTIME 1.5            /* seconds behind the limit: for what is executed again to tell the answer */
 
 /* ---- time ---- */
 
@@ -27,6 +28,13 @@ bool run_out_of_time(struct mach_run *r)
 	if (!r->asked_to_stop && r->deadline && run_seconds() > r->deadline)
 		r->timed_out = r->asked_to_stop = true;
 	return r->asked_to_stop;
+}
+
+bool run_is_hopeless(struct mach_run *r)
+{
+	if (!r->asked_to_stop || !r->timed_out)
+		return false;
+	return r->following || run_seconds() > r->deadline + OVERTIME;
 }
 
 /* ---- the log ---- */
@@ -431,7 +439,9 @@ err_t mach_follow(struct mach_run *r, struct mach_result *out)
 	r->deadline = r->o.timeout > 0 ? start + r->o.timeout : 0;
 	r->res.output_identical = true;
 	r->res.failure_recorded = r->t->failure != NULL;
+	r->following = true;
 	follow(r);
+	r->following = false;
 	r->length = r->time;
 	if (r->res.end == MACH_END_EXIT)
 		verdict_final_memory(r);

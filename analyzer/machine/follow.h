@@ -279,8 +279,10 @@ struct mach_run {
 	struct search *search;
 	VEC(struct spin_branch) spins; /* that were seen */
 	double deadline;        /* monotonic seconds; 0: none */
+	uint64_t polled;        /* as worked, but what is slow counts for more: see run_progress() */
 	uint64_t worked;        /* instructions executed, tries of the search included */
 	uint64_t next_progress; /* in the same measure */
+	bool following;         /* in mach_follow() */
 	bool asked_to_stop, until_pc_reached, timed_out, looking_ahead;
 	bool may_wait;          /* a thread may stop at ACT_VALUE */
 	/* executing another order: the record is no longer followed exactly */
@@ -440,6 +442,10 @@ bool run_spins_give_up(struct mach_run *r);
 /* follow.c */
 double run_seconds(void); /* monotonic */
 bool run_out_of_time(struct mach_run *r); /* or asked to stop */
+/* What is executed again goes on when the time is over, to say what is known by then: but not for long,
+ * and while the run is being followed not at all. */
+bool run_is_hopeless(struct mach_run *r);
+bool run_gives_up(void *arg); /* of struct mach: inside an instruction that takes long */
 /* One turn of a thread: its action if it stands at one, then at most so many instructions. */
 enum action run_turn(struct mach_run *r, struct run_thread *t, uint64_t insns);
 void run_log(struct mach_run *r, uint32_t thread, enum action action, uint64_t insns);

@@ -4,6 +4,10 @@
 #include "analyzer/machine/memory_inline.h"
 #include "common/vec.h"
 
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 static struct mem_page zero_page __attribute__((aligned(16))) = { .refs = 1 };
 
 #define PAGE_OF(a) ((a) & ~(uint64_t)(MEM_PAGE - 1))
@@ -27,11 +31,31 @@ static void tlb_clear_all(struct mem *m)
 	tlb_clear(m->write);
 }
 
+static uint64_t most_there_is(void)
+{
+	uint64_t most = MEM_MOST, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	long pages = sysconf(_SC_PHYS_PAGES);
+	struct rlimit space;
+
+	if (pages > 0 && (uint64_t)pages * page / 2 < most)
+		most = (uint64_t)pages * page / 2;
+	if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur / 2 < most)
+		most = space.rlim_cur / 2;
+	return most;
+}
+
+void mem_say_exhausted(const struct mem *m, char *buf, size_t n)
+{
+	snprintf(buf, n, "the program touches more memory than the machine has for it (%llu MiB)",
+		 (unsigned long long)(m->most >> 20));
+}
+
 struct mem *mem_new(void)
 {
 	struct mem *m = xcalloc(1, sizeof *m);
 
 	m->root = mem_node_new();
+	m->most = most_there_is();
 	m->maps = xcalloc(1, sizeof *m->maps);
 	m->maps->refs = 1;
 	tlb_clear_all(m);
@@ -66,6 +90,7 @@ void mem_save(struct mem *m, struct mem_image *out)
 
 void mem_restore(struct mem *m, const struct mem_image *image)
 {
+	m->exhausted = false;
 	image->root->refs++;
 	image->maps->refs++;
 	mem_node_unref(m->root, MEM_LEVELS - 1);
@@ -354,6 +379,16 @@ bool mem_move(struct mem *m, uint64_t from, uint64_t from_size, uint64_t to, uin
 
 /* ---- pages ---- */
 
+/* There is no room for another page. */
+static bool is_full(struct mem *m, uint64_t address)
+{
+	if (mem_held() < m->most)
+		return false;
+	m->exhausted = true;
+	m->fault = address;
+	return true;
+}
+
 /* The page at address made present; NULL: not mapped. */
 static uintptr_t *page_present(struct mem *m, uint64_t address)
 {
@@ -367,7 +402,7 @@ static uintptr_t *page_present(struct mem *m, uint64_t address)
 	if (slot && *slot)
 		return slot;
 	map = mem_find(m, address);
-	if (!map)
+	if (!map || is_full(m, address))
 		return NULL;
 	p = &zero_page;
 	if (map->file) {
@@ -401,6 +436,8 @@ static uint8_t *page_for_write(struct mem *m, uint64_t address)
 	slot = mem_slot_make(&m->root, address);
 	p = mem_slot_page(*slot);
 	if (p->refs > 1) {
+		if (is_full(m, address))
+			return NULL;
 		struct mem_page *copy = mem_page_new();
 		struct mem_tlb *r = &m->read[address / MEM_PAGE % MEM_TLB];
 

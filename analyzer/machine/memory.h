@@ -54,6 +54,13 @@ struct mem_image {
 	uint64_t code_epoch;
 };
 
+/*
+ * Bytes that all pages and their tree may take, copies in checkpoints included: what the machine gives
+ * a program, whatever addresses its trace says it wrote to. Less where that is more than half of the
+ * computer's memory, or of the address space we may have (ulimit -v).
+ */
+#define MEM_MOST (8ull << 30)
+
 struct mem {
 	struct mem_tlb read[MEM_TLB];
 	struct mem_tlb write[MEM_TLB];
@@ -71,7 +78,12 @@ struct mem {
 	uint64_t *code_pages; /* open hash of pages with translated code */
 	size_t ncode, code_cap;
 	uint64_t fault;       /* address of the last refused access */
+	uint64_t most;        /* MEM_MOST, or less */
+	bool exhausted;       /* an access was refused because of that */
 };
+
+/* To be told when m->exhausted. */
+void mem_say_exhausted(const struct mem *m, char *buf, size_t n);
 
 struct mem *mem_new(void);
 void mem_free(struct mem *m);

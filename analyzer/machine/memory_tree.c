@@ -10,8 +10,16 @@ static unsigned slot_index(uint64_t address, int level)
 	return (unsigned)(address >> (12 + 6 * level)) & (MEM_FANOUT - 1);
 }
 
+static uint64_t held;
+
+uint64_t mem_held(void)
+{
+	return held;
+}
+
 struct mem_node *mem_node_new(void)
 {
+	held += sizeof(struct mem_node);
 	struct mem_node *n = xcalloc(1, sizeof *n);
 
 	n->refs = 1;
@@ -22,14 +30,18 @@ struct mem_page *mem_page_new(void)
 {
 	struct mem_page *p = xmalloc(sizeof *p);
 
+	held += sizeof *p;
+
 	p->refs = 1;
 	return p;
 }
 
 void mem_page_unref(struct mem_page *p)
 {
-	if (p && --p->refs == 0)
-		free(p);
+	if (!p || --p->refs)
+		return;
+	held -= sizeof *p;
+	free(p);
 }
 
 void mem_node_unref(struct mem_node *n, int level)
@@ -44,6 +56,7 @@ void mem_node_unref(struct mem_node *n, int level)
 		else
 			mem_node_unref((struct mem_node *)n->slot[i], level - 1);
 	}
+	held -= sizeof *n;
 	free(n);
 }
 
@@ -64,6 +77,7 @@ static struct mem_node *node_own(struct mem_node **n, int level)
 	if (old->refs == 1)
 		return old;
 	copy = xmalloc(sizeof *copy);
+	held += sizeof *copy;
 	*copy = *old;
 	copy->refs = 1;
 	for (int i = 0; i < MEM_FANOUT; i++) {

@@ -27,6 +27,8 @@ static inline struct mem_page *mem_slot_page(uintptr_t slot)
 	return (struct mem_page *)(slot & ~(uintptr_t)15);
 }
 
+/* Bytes in pages and nodes, of all states there are. */
+uint64_t mem_held(void);
 struct mem_node *mem_node_new(void);
 void mem_node_unref(struct mem_node *n, int level);
 struct mem_page *mem_page_new(void);

@@ -20,8 +20,11 @@ err_t mach_open(struct trc *t, struct img_set *images, const struct mach_options
 		r->o = *o;
 	r->current = NO_THREAD;
 	e = mach_engine_new(&r->m);
-	if (!e)
+	if (!e) {
+		r->m->give_up = run_gives_up;
+		r->m->give_up_arg = r;
 		e = run_load(r);
+	}
 	if (e) {
 		mach_close(r);
 		return e;
@@ -350,6 +353,8 @@ static err_t log_run(struct mach_run *r, struct run_thread *t, const struct log_
 
 		if (mach_thread_insns(r, t->index) >= target)
 			break;
+		if (run_is_hopeless(r))
+			return err_new(ERR_NOANSWER, "the time limit was reached");
 		if (a != ACT_RUN && a != ACT_TICKET)
 			return off_the_log(r, s, a);
 		if (r->hooks && r->hooks->stop && r->hooks->stop(r->hooks->arg))

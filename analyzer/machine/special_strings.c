@@ -10,6 +10,16 @@
 #define RSI_ (*special_reg(m, MACH_OFF(RSI)))
 #define RDI_ (*special_reg(m, MACH_OFF(RDI)))
 
+/* So many bytes are done; false: no more of them now. */
+static bool goes_on(struct mach *m, uint64_t bytes)
+{
+	m->work += bytes;
+	if (m->work < MACH_WORK)
+		return true;
+	m->work = 0;
+	return !m->give_up || !m->give_up(m->give_up_arg);
+}
+
 static bool plain(const struct mach *m)
 {
 	return !m->access && !m->shadow;
@@ -47,6 +57,8 @@ enum mach_stop special_movs(struct mach *m, const struct special_insn *s)
 		RSI_ += n == s->size ? step : n;
 		RDI_ += n == s->size ? step : n;
 		RCX_ -= n / s->size;
+		if (!goes_on(m, n == s->size ? n * MACH_SLOW : n) && RCX_)
+			return STOP_WORK;
 	}
 	return STOP_NONE;
 }
@@ -72,6 +84,8 @@ enum mach_stop special_stos(struct mach *m, const struct special_insn *s)
 			return mach_access_fault(m, true);
 		RDI_ += n == s->size ? step : n;
 		RCX_ -= n / s->size;
+		if (!goes_on(m, n == s->size ? n * MACH_SLOW : n) && RCX_)
+			return STOP_WORK;
 	}
 	return STOP_NONE;
 }
@@ -92,6 +106,10 @@ enum mach_stop special_lods(struct mach *m, const struct special_insn *s)
 			shadow_stage_take(m, 0, MACH_OFF(RAX), s->size);
 		}
 		RSI_ += step;
+		if (RCX_ > 1 && !goes_on(m, s->size * MACH_SLOW)) {
+			RCX_--;
+			return STOP_WORK;
+		}
 	}
 	return STOP_NONE;
 }
@@ -134,6 +152,8 @@ enum mach_stop special_compare(struct mach *m, const struct special_insn *s)
 		set_compare(m, s->size, a, b);
 		if ((a == b) == until_equal)
 			break;
+		if (!goes_on(m, s->size * MACH_SLOW) && RCX_)
+			return STOP_WORK;
 	}
 	return STOP_NONE;
 }

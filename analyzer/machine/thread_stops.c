@@ -10,6 +10,10 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#define PROGRESS_EVERY 4000000u /* instructions: so often the clock is looked at */
+#define LONGEST_PIECE 20000000u /* that the engine executes at once */
+#define WORK_OF_INSN 16u        /* bytes of a string that take about as long as an instruction */
+
 enum action run_nondet(struct mach_run *r, struct run_thread *t)
 {
 	uint64_t pc = r->m->frame->g.guest_RIP;
@@ -191,7 +195,7 @@ static enum action at_failure(struct mach_run *r, struct run_thread *t)
 	m->breaking = breaking;
 	if (stop == STOP_FAULT)
 		return at_fault(r, t);
-	if (stop == STOP_LIMIT && goes_round(r, t))
+	if (stop == STOP_WORK || (stop == STOP_LIMIT && goes_round(r, t)))
 		return ACT_RUN;
 	return run_mismatch(r, pc, MISSED_FAULT, r->t->failure->signal);
 }
@@ -346,23 +350,42 @@ static enum action after_stop(struct mach_run *r, struct run_thread *t, enum mac
 		return at_item(r, t, granted);
 	case STOP_BRANCH:
 		return t->s.action; /* set by the hook */
+	case STOP_WORK:
+		return ACT_RUN; /* r->asked_to_stop is set */
 	default:
 		return at_boundary(r, t);
 	}
+}
+
+/* What the kernel wrote could not be kept, either: nothing behind this would be true. */
+static enum action exhausted(struct mach_run *r)
+{
+	char text[160];
+
+	mem_say_exhausted(r->m->mem, text, sizeof text);
+	r->stop_end = MACH_END_UNDECODED;
+	run_say(r, "%s", text);
+	return ACT_STOPPED;
 }
 
 bool run_progress(struct mach_run *r)
 {
 	double part = -1;
 
-	if (r->worked < r->next_progress)
+	if (r->polled < r->next_progress)
 		return false;
-	r->next_progress = r->worked + 4000000;
+	r->next_progress = r->polled + PROGRESS_EVERY;
 	if (r->seqs.n)
 		part = (double)r->seq / (double)r->seqs.n;
 	if (r->o.progress && r->o.progress(r->o.progress_arg, r->time, part))
 		r->asked_to_stop = true;
 	return run_out_of_time(r);
+}
+
+/* Instructions that are watched, or have symbols, take so many times as long as others. */
+static unsigned slowness(const struct mach_run *r)
+{
+	return r->m->shadow ? 100 : r->m->access ? 10 : 1;
 }
 
 /* How far the engine may go at once: not past a forced load. */
@@ -374,7 +397,18 @@ static uint64_t piece(struct mach_run *r, struct run_thread *t, uint64_t limit)
 	if (f && f->load.insn < limit)
 		limit = f->load.insn;
 	/* So that progress is shown and can stop the work. */
-	return limit - now > 20000000 ? now + 20000000 : limit;
+	uint64_t most = LONGEST_PIECE / slowness(r);
+
+	return limit - now > most ? now + most : limit;
+}
+
+bool run_gives_up(void *arg)
+{
+	struct mach_run *r = arg;
+
+	r->worked += MACH_WORK / WORK_OF_INSN;
+	r->polled += MACH_WORK / WORK_OF_INSN;
+	return run_progress(r);
 }
 
 enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t limit, bool granted)
@@ -414,6 +448,9 @@ enum action run_thread_go(struct mach_run *r, struct run_thread *t, uint64_t lim
 		granted = false;
 		r->time += m->insns - before;
 		r->worked += m->insns - before;
+		r->polled += (m->insns - before) * slowness(r);
+		if (m->mem->exhausted && a != ACT_STOPPED)
+			return t->s.action = exhausted(r);
 		if (a == ACT_RUN && m->insns >= limit)
 			break;
 		if (a == ACT_RUN && (stop == STOP_HOOK || stop == STOP_EVENT) && r->nthreads > 1 &&

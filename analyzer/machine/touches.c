@@ -11,6 +11,7 @@
 #define EXPLORE_FAR 30000000u /* ... and when nothing was found */
 #define EXPLORE_TURN 20000u
 #define EXPLORE_AT_LEAST 4000u /* of each thread, whatever the clocks show: between timestamps they are guesses */
+#define MOST_TOUCHES 16000000u /* that are kept: 0.6 GB */
 #define SAME_READS 40u      /* in a row: more are not kept one by one */
 
 static uint64_t *word_slot(const struct search *s, uint64_t word)
@@ -102,7 +103,7 @@ static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, 
 		t.last = (uint8_t)(first + n - 1);
 		memcpy((uint8_t *)&t.value + first, (uint8_t *)&value + (at - address), n);
 		at += n;
-		if (of_interest(s, &t) && !is_the_same_again(s, &t))
+		if (s->touches.n < MOST_TOUCHES && of_interest(s, &t) && !is_the_same_again(s, &t))
 			vec_push(&s->touches, t);
 	}
 }
