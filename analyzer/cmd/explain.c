@@ -65,6 +65,18 @@ static bool position(void *arg, uint32_t thread, uint32_t index, uint64_t *insns
 	return true;
 }
 
+/* Use of what is no more has a rule of its own at code hosts. */
+static const char *rule_of(const struct explanation *e)
+{
+	static const char *const rules[] = {
+		[EXT_MISUSE_FREED] = "use-after-free", [EXT_MISUSE_LEFT] = "use-after-return",
+		[EXT_MISUSE_DESTROYED] = "use-after-destroy", [EXT_MISUSE_CLOSED] = "use-after-close",
+	};
+	const struct ext_misuse *m = &e->extracted->misuse;
+
+	return m->kind == EXT_MISUSE_FREED && m->again ? "double-free" : rules[m->kind];
+}
+
 void explain_report_init(struct explain_report *x, const char *path, struct explanation *e)
 {
 	struct report *r = &x->report;
@@ -98,6 +110,7 @@ void explain_report_init(struct explain_report *x, const char *path, struct expl
 	r->failure.when = show_when(e->t, x->when, sizeof x->when) ? x->when : NULL;
 	x->signal = f->signal ? show_signal(f->signal) : NULL;
 	r->failure.signal = x->signal;
+	r->failure.rule = rule_of(e);
 	r->failure.misuse = x->misuse = explain_misuse(e);
 	r->failure.has_address = f->rec.flags == TRC_FAIL_SIGNAL;
 	r->failure.address = f->address;

@@ -83,6 +83,8 @@ size_t rep_missing(const struct report *r, char ***out);
 /* Every assumption, the trace's first; idx beyond the last gives NULL. */
 const char *rep_assumption(const struct report *r, size_t idx);
 
+/* The command that enforces the failing order, for a shell; NULL: there is none. */
+char *rep_replay(const struct report *r);
 char *rep_program(const struct report *r); /* without directories; malloc'd */
 const char *rep_failure_kind(const struct report *r);
 /* "SIGSEGV" into buf and returned; NULL when no signal is known. */

@@ -222,6 +222,34 @@ static void hint(FILE *f, const struct report *r)
 	}
 }
 
+static void fence(FILE *f, size_t n)
+{
+	while (n--)
+		fputc('`', f);
+	fputc('\n', f);
+}
+
+/* A fence longer than any in the command: it stays what it is. */
+static void replay(FILE *f, const struct report *r)
+{
+	char *command = rep_replay(r);
+	size_t longest = 2, run = 0;
+
+	for (const char *c = command; c && *c; c++) {
+		run = *c == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	if (command) {
+		fputs("\n### See it happen\n\n", f);
+		fence(f, longest + 1);
+		for (const char *c = command; *c; c++)
+			fputc((unsigned char)*c < ' ' || *c == 127 ? '?' : *c, f);
+		fputc('\n', f);
+		fence(f, longest + 1);
+	}
+	free(command);
+}
+
 static void missing(FILE *f, const struct report *r)
 {
 	char **why;
@@ -269,6 +297,7 @@ void report_markdown(FILE *f, const struct report *r)
 	cause(f, r);
 	hint(f, r);
 	missing(f, r);
+	replay(f, r);
 	fprintf(f, "\n### Numbers\n\n%zu of %zu events shown, %zu of %zu dataflows; %zu context "
 		"switches. Fingerprint `%s`.\n", s->nprojected, s->all_events,
 		rep_shown_flows(r), s->all_flows,

@@ -52,6 +52,22 @@ const struct sched_order *rep_order(const struct report *r, enum dsp_which w)
 	return w == DSP_FAILING ? &r->answer->failing : &r->answer->alternates[0].order;
 }
 
+char *rep_replay(const struct report *r)
+{
+	char *program = rep_program(r);
+	const char *command = r->failure.start ? r->failure.start : r->failure.command ? r->failure.command : program;
+	struct strbuf b = { 0 };
+
+	/* What happens in every order needs none to be enforced. */
+	if (r->trace_path && r->answer->found && !r->answer->deterministic && !r->redact) {
+		strbuf_str(&b, "csched replay --native ");
+		strbuf_word(&b, r->trace_path, strlen(r->trace_path));
+		strbuf_fmt(&b, " -- %s", command);
+	}
+	free(program);
+	return b.n ? strbuf_take(&b) : NULL;
+}
+
 char *rep_program(const struct report *r)
 {
 	const char *command = r->failure.command, *slash;

@@ -60,6 +60,7 @@ struct report_failure {
 	const char *signal;   /* "SIGSEGV"; NULL: none, or the first word of a signal's text */
 	bool has_address;     /* the faulting address is known */
 	uint64_t address;
+	const char *rule;     /* "use-after-free" or the like, for code hosts; NULL: the kind of failure */
 	const char *misuse;   /* "Use after free: ..." or the like that came before it, or NULL */
 	const char *when;     /* local time of the recording, or NULL */
 	const char *command;  /* command line, or NULL: trace->program */
