@@ -1,5 +1,5 @@
 # csched: make, make check, make demo, make bench, make corpus, make tables,
-# make install|uninstall (PREFIX, DESTDIR), make deps, make clean.
+# make install|uninstall (PREFIX, DESTDIR), make deb|dist, make deps, make clean.
 # SAN=1 builds the analyzer and the readers with ASan and UBSan into build-san/;
 # BUILD=DIR builds, tests and measures in another place than build/.
 #
@@ -165,9 +165,23 @@ install: all
 uninstall:
 	@scripts/install --remove "$(DESTDIR)" "$(PREFIX)"
 
+# The version that git knows: written anew only when it is another one.
+COMMIT := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
+$(BUILD)/commit.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define CSCHED_COMMIT "$(COMMIT)"' | cmp -s - $@ || echo '#define CSCHED_COMMIT "$(COMMIT)"' >$@
+$(MAIN_OBJ): $(BUILD)/commit.h
+$(MAIN_OBJ): CPPFLAGS += -I$(BUILD)
+
+# A Debian package from what is built, and the tar file of a release: scripts/packaging/README.md.
+deb: all
+	@scripts/packaging/deb $(BUILD) $(VERSION)
+dist:
+	@git archive --prefix=csched-$(VERSION)/ -o $(BUILD)/csched-$(VERSION).tar.gz HEAD && echo $(BUILD)/csched-$(VERSION).tar.gz
+
 clean:
 	rm -rf build build-san
 
-.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall clean unit-tests unit-bins
+.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall deb dist clean unit-tests unit-bins FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,6 +1,8 @@
 /* csched: find the command, run it. */
 #include "analyzer/cmd/cmd.h"
 
+#include "commit.h" /* made by the Makefile */
+
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
@@ -58,7 +60,7 @@ static int unknown(const char *name)
 
 static int version(void)
 {
-	puts("csched " CSCHED_VERSION);
+	puts(*CSCHED_COMMIT ? "csched " CSCHED_VERSION " (" CSCHED_COMMIT ")" : "csched " CSCHED_VERSION);
 	return 0;
 }
 

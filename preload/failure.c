@@ -65,6 +65,7 @@ void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struc
 {
 	uint64_t saved;
 
+	csched_at_failure(kind, regs);
 	if (shim.state == SHIM_OFF || shim_is_other_process())
 		return;
 	rec_lock(&saved);

@@ -181,6 +181,8 @@ struct shim_fault {
 void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struct shim_fault *f,
 		  const uint64_t regs[TRC_NREGS], const char *text, const void *detail,
 		  size_t detail_len);
+/* Does nothing. Exported, so that gdb can stop at a failure in a stripped library, too: csched replay --native --gdb. */
+void csched_at_failure(enum trc_failure_kind kind, const uint64_t regs[TRC_NREGS]);
 
 /*
  * The same for a fatal signal: finds out by itself whether it was an abort with

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /*
- * The shim tells of the failure in shim_failure(kind, thread, fault, regs, ...), and regs
+ * At a failure the shim calls csched_at_failure(kind, regs), and regs
  * is the program's own registers: with them in place gdb shows the program's
  * stack, because return addresses are never changed. A SIGSEGV before that is
  * the translator's.
@@ -27,9 +27,10 @@ static void gdb_registers(struct strbuf *script)
 	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
 					     "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
 
-	strbuf_str(script, "set $csched = (unsigned long *)regs\n");
+	/* At its first instruction arguments are in registers: that works in a library without debug information, too. */
+	strbuf_str(script, "set $csched = (unsigned long *)$rsi\nset $csched_kind = (int)$rdi\n");
 	/* What the program reports by a call is known by that call's return address. */
-	strbuf_fmt(script, "set $csched_back = kind == %d || kind == %d\n", TRC_FAIL_ASSERT, TRC_FAIL_USER);
+	strbuf_fmt(script, "set $csched_back = $csched_kind == %d || $csched_kind == %d\n", TRC_FAIL_ASSERT, TRC_FAIL_USER);
 	/* rsp moves the frame gdb looks at: everything is fetched first. */
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		strbuf_fmt(script, "set $csched_%s = $csched[%zu]\n", names[i], i);
@@ -83,7 +84,7 @@ static err_t write_script(const char *path, const char *dir, const char *shim, c
 	strbuf_fmt(&script, "set startup-with-shell off\nset confirm off\n"
 			    "set environment CSCHED_OPTIONS %s\nset environment LD_PRELOAD %s\n"
 			    "handle SIGSEGV nostop noprint pass\n"
-			    "set breakpoint pending on\nbreak shim_failure\n", options.s, preload);
+			    "set breakpoint pending on\nbreak csched_at_failure\n", options.s, preload);
 	gdb_run(&script, trc_identity(t, "process"));
 	gdb_registers(&script);
 	strbuf_str(&script, "echo csched: the failure, in the program's own registers\\n\nbacktrace\n");

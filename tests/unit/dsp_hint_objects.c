@@ -201,7 +201,7 @@ static void check_freed(const char *what, bool freeing_locked, bool using_locked
 				       .freed_event = write + 1,
 				       .freed_stack = fixture_stack(&fx, "drop", 22, "worker"), .name = "p->next" };
 
-		d->hint = (struct dsp_hint){ DSP_HINT_RECHECK, xstrdup("as it was") };
+		d->hint = (struct dsp_hint){ .kind = DSP_HINT_RECHECK, .text = xstrdup("as it was") };
 		dsp_freed_hint(fx.trace, &f, d);
 		CHECK(d->hint.kind == kind, "%s: hint is %s (is %s)", what, dsp_hint_name(kind),
 		      dsp_hint_name(d->hint.kind));

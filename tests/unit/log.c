@@ -3,6 +3,9 @@
 #include "common/log.h"
 #include "tests/lib/check.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static bool accepts(const char *spec)
 {
 	char *bad = log_configure(spec);
