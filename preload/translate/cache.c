@@ -83,6 +83,15 @@ bool tr_owns(uint64_t start, uint64_t end)
 	return false;
 }
 
+uint64_t tr_owned_bytes(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < own_count(); i++)
+		sum += own[i].end - own[i].start;
+	return sum;
+}
+
 uint64_t tr_owned_next(uint64_t address, uint64_t *end)
 {
 	uint64_t best = UINT64_MAX;
@@ -95,20 +104,34 @@ uint64_t tr_owned_next(uint64_t address, uint64_t *end)
 	return best;
 }
 
+/* Most of what is mapped here is never used: it must not all be present because the program locks its memory. */
+static long map(uint64_t address, size_t len, int prot, int flags)
+{
+	flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	if (!tr_locks_future)
+		return raw(SYS_mmap, address, len, prot, flags, -1, 0);
+	long p = raw(SYS_mmap, address, len, PROT_NONE, flags, -1, 0);
+
+	if (!raw_failed(p)) {
+		raw(SYS_munlock, p, len);
+		raw(SYS_mprotect, p, len, prot);
+	}
+	return p;
+}
+
 void *tr_alloc(size_t len)
 {
-	void *p = raw_map(len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long p = map(0, len, PROT_READ | PROT_WRITE, 0);
 
-	if (p)
-		own_add((uint64_t)p, len);
-	return p;
+	if (raw_failed(p))
+		return NULL;
+	own_add((uint64_t)p, len);
+	return (void *)p;
 }
 
 void *tr_alloc_at(uint64_t address, size_t len, int prot)
 {
-	long p = raw(SYS_mmap, address, len, prot,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	long p = map(address, len, prot, MAP_FIXED_NOREPLACE);
 
 	if (raw_failed(p))
 		return NULL;
@@ -118,6 +141,15 @@ void *tr_alloc_at(uint64_t address, size_t len, int prot)
 	}
 	own_add(address, len);
 	return (void *)p;
+}
+
+/* Before anything else of ours is mapped: the translator does not fit, and its memory is the program's again. */
+void tr_give_back(void);
+void tr_give_back(void)
+{
+	for (unsigned i = 0; i < own_count(); i++)
+		raw(SYS_munmap, own[i].start, own[i].end - own[i].start);
+	nown = 0;
 }
 
 /* Pages about to be used, in one call instead of a fault each; errors do not matter. */

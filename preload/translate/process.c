@@ -86,8 +86,12 @@ static struct tr_ctx *child_context(struct call *k, const struct clone_request *
 	tr_lock();
 	struct tr_ctx *n = tr_ctx_new(t);
 	tr_unlock();
-	if (!n)
+	if (!n) {
+		shim_thread_tid(t, 0);
+		shim_thread_settled(t);
+		shim_thread_exit(t);
 		return NULL;
+	}
 	t->translator = n;
 	tr_path_open(n);
 	memcpy(n->regs, c->regs, sizeof n->regs);
@@ -167,7 +171,12 @@ static void clone_call(struct call *k, struct clone_request *q)
 	}
 	n = child_context(k, q);
 	if (!n) {
-		k->result = -EAGAIN;
+		/* That is no reason for the program to go without: it makes this call natively, after we have left. */
+		tr_lock();
+		tr_detach(k->ctx, "no memory to follow another thread");
+		tr_unlock();
+		k->jump = true;
+		k->next = k->pc;
 		return;
 	}
 	/*
@@ -328,6 +337,7 @@ static void exec_call(struct call *k)
 		name[n] = 0;
 		shim_exec_begin(name);
 		sig_show_kernel(k->ctx);
+		tr_limits_show(true);
 		if (k->ctx->no_tsc)
 			raw(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
@@ -336,6 +346,7 @@ static void exec_call(struct call *k)
 		if (k->ctx->no_tsc)
 			raw(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 		sig_hide_from_kernel(k->ctx);
+		tr_limits_show(false);
 		shim_exec_failed();
 	}
 }

@@ -119,7 +119,7 @@ static void run(struct call *k)
 
 	bool special = d->kind == CALL_OWN || k->nr == SYS_prctl || k->nr == SYS_seccomp;
 
-	if (special && (call_memory(k) || call_process(k) || call_signals(k)))
+	if (special && (call_memory(k) || call_process(k) || call_signals(k) || call_limits(k)))
 		return;
 	socklen_before(k, d);
 	k->result = call_run(k, k->args);

@@ -43,6 +43,9 @@ long call_run(struct call *k, const uint64_t args[6]); /* interruptible */
 bool call_memory(struct call *k);
 bool call_process(struct call *k);
 bool call_signals(struct call *k);
+bool call_limits(struct call *k);
+/* The next program inherits the limits this one believes to have; and back, when exec fails. */
+void tr_limits_show(bool show);
 
 void call_note(const char *what, const char *name, long nr);
 

@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 bool tr_link_init(void);
+void tr_give_back(void);
 void tr_vdso_patch(void);
 extern uint8_t tr_features;
 
@@ -119,6 +121,30 @@ void tr_record_machine(void)
 	rec_kv("xsave", layout.s, layout.n);
 }
 
+/*
+ * Address space is limited (ulimit -v): what we reserve, most of which is never used, must be a small part of what the
+ * program has, or it would get less than it gets alone.
+ */
+#define RESERVED (900ull << 20)
+#define RESERVED_PART 4
+static bool fits(void)
+{
+	struct rlimit limit;
+	char statm[64];
+	uint64_t pages = 0;
+
+	if (raw(SYS_prlimit64, 0, RLIMIT_DATA, NULL, &limit) ||
+	    limit.rlim_cur < RESERVED_PART * RESERVED)
+		return false;
+	if (raw(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	if (raw_slurp("/proc/self/statm", statm, sizeof statm) < 1)
+		return false;
+	for (const char *p = statm; *p >= '0' && *p <= '9'; p++)
+		pages = 10 * pages + (uint64_t)(*p - '0');
+	return limit.rlim_cur >= pages * RAW_PAGE + RESERVED_PART * RESERVED;
+}
+
 bool tr_available(void)
 {
 	static int known; /* 0 not asked, 1 yes, 2 no */
@@ -129,12 +155,16 @@ bool tr_available(void)
 	look_at_machine();
 	if (tr_machine.xsave_size > TR_XSAVE_MAX)
 		why_not = "this processor has more register state than csched knows";
+	else if (!fits())
+		why_not = "address space or data are limited (ulimit -v, -d)";
 	else if (!tr_cache_init() || !tr_link_init())
 		why_not = "no memory for the translator";
 	else if (raw_failed(raw(SYS_faccessat, AT_FDCWD, "/proc/thread-self/maps", R_OK)))
 		why_not = "/proc/self/maps cannot be read";
 	else
 		known = 1;
+	if (why_not)
+		tr_give_back();
 	return known == 1;
 }
 

@@ -334,6 +334,8 @@ struct tr_area {
 };
 void tr_stay_ahead(struct tr_area *a, const uint8_t *used);
 bool tr_owns(uint64_t start, uint64_t end);        /* overlaps memory of ours */
+uint64_t tr_owned_bytes(void);
+extern bool tr_locks_future; /* mlockall(): what is mapped from now on is present at once, if it can be accessed */
 uint64_t tr_owned_next(uint64_t address, uint64_t *end); /* next own range at or above */
 
 struct tr_region {
