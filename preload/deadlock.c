@@ -22,6 +22,7 @@
 #include "preload/deadlock.h"
 
 #include "preload/raw.h"
+#include "preload/silence.h"
 #include "preload/watch.h"
 
 #include <errno.h>
@@ -372,6 +373,7 @@ void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_
 {
 	uint64_t pc;
 
+	silence_enter();
 	if (!tr_whereabouts || !tr_whereabouts(t, &t->last_sp, &pc))
 		t->last_sp = (uint64_t)__builtin_frame_address(0);
 	t->blocked_object = object;
@@ -388,9 +390,9 @@ void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_
 	__atomic_store_n(&t->blocked_op, op, __ATOMIC_SEQ_CST);
 	uint32_t blocked = __atomic_add_fetch(&shim.nblocked, 1, __ATOMIC_SEQ_CST);
 
-	if (__atomic_load_n(&shim.failed, __ATOMIC_RELAXED))
-		return;
-	if (op != TRC_OP_WAIT && op != TRC_OP_SEM_WAIT && op != TRC_OP_BARRIER && find_cycle(t)) {
+	if (__atomic_load_n(&shim.failed, __ATOMIC_RELAXED)) {
+		/* the first one stands */
+	} else if (op != TRC_OP_WAIT && op != TRC_OP_SEM_WAIT && op != TRC_OP_BARRIER && find_cycle(t)) {
 		deadlock_report_cycle(t);
 	} else if (blocked >= __atomic_load_n(&shim.nlive, __ATOMIC_SEQ_CST)) {
 		enum deadlock_verdict v = deadlock_all_blocked(t);
@@ -400,6 +402,7 @@ void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_
 		else if (v == DEADLOCK_MAYBE)
 			watch_suspect();
 	}
+	silence_leave();
 }
 
 void deadlock_unblock(struct shim_thread *t)

@@ -16,6 +16,7 @@
 #include "preload/say.h"
 #include "preload/shim.h"
 #include "preload/signals.h"
+#include "preload/silence.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -53,58 +54,6 @@ static bool clock_is_forbidden(void)
 	int how = PR_TSC_ENABLE;
 
 	return !raw(SYS_prctl, PR_GET_TSC, &how, 0, 0, 0) && how != PR_TSC_ENABLE;
-}
-
-static const char *environment(char **envp, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; envp && *envp; envp++)
-		if (strlen(*envp) > n && !memcmp(*envp, name, n) && (*envp)[n] == '=')
-			return *envp + n + 1;
-	return NULL;
-}
-
-static void drop_environment(char **envp, const char *name)
-{
-	size_t n = strlen(name);
-	char **to = envp;
-
-	for (; envp && *envp; envp++)
-		if (strlen(*envp) <= n || memcmp(*envp, name, n) || (*envp)[n] != '=')
-			*to++ = *envp;
-	if (to)
-		*to = NULL;
-}
-
-/* Takes the entries that end in libcsched.so out of LD_PRELOAD, in place. */
-static void drop_preload(char **envp)
-{
-	static const char ours[] = "libcsched.so";
-	char *list = (char *)environment(envp, "LD_PRELOAD"), *to = list;
-
-	if (!list)
-		return;
-	for (char *p = list; *p;) {
-		char *end = p;
-
-		while (*end && *end != ':' && *end != ' ')
-			end++;
-		size_t n = (size_t)(end - p);
-		bool is_ours = n >= sizeof ours - 1 &&
-			       !memcmp(end - (sizeof ours - 1), ours, sizeof ours - 1);
-
-		if (!is_ours && n) {
-			if (to != list)
-				*to++ = ':';
-			memmove(to, p, n);
-			to += n;
-		}
-		p = *end ? end + 1 : end;
-	}
-	*to = 0;
-	if (to == list)
-		drop_environment(envp, "LD_PRELOAD");
 }
 
 static void at_exit(int status, void *arg)
@@ -150,7 +99,7 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	if (started || is_secure())
 		return;
 	started = true;
-	const char *given = environment(envp, "CSCHED_OPTIONS");
+	const char *given = silence_environment(envp, "CSCHED_OPTIONS");
 	struct raw_text copy = { options, 0, sizeof options };
 
 	text_str(&copy, given ? given : "");
@@ -178,8 +127,7 @@ __attribute__((constructor)) static void shim_init(int argc, char **argv, char *
 	failure_start(&symbols);
 	asleep_start();
 	if (!shim_opt.follow) {
-		drop_environment(envp, "CSCHED_OPTIONS");
-		drop_preload(envp);
+		silence_environment_ours(envp);
 	}
 	if (!shim_start_trace())
 		return;

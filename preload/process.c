@@ -172,29 +172,6 @@ void shim_process_end(int kind, int status)
 	rec_unlock(&saved);
 }
 
-/*
- * The program is about to forbid itself system calls, ours among them: this is the last moment
- * for any. What it does from here on, its children included, is not recorded.
- */
-void shim_fall_silent(void)
-{
-	struct shim_thread *t = shim_self_known();
-	uint64_t saved;
-
-	rec_lock(&saved);
-	bool recording = shim.state == SHIM_RECORDING && !shim_is_other_process();
-
-	shim.state = SHIM_OFF;
-	if (recording && is_kept()) {
-		if (t)
-			rec_close(&t->rec);
-		rec_close(&rec_process);
-	} else if (recording) {
-		rec_dir_remove();
-	}
-	rec_unlock(&saved);
-}
-
 void shim_exec_begin(const char *path)
 {
 	struct shim_thread *t = shim_self_known();

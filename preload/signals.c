@@ -140,6 +140,28 @@ void signals_start(void)
 	signals_mask(SIG_BLOCK, &none, NULL);
 }
 
+void signals_stop(void)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	active = false;
+	for (unsigned i = 0; i < NFATAL; i++)
+		if (ours & BIT(fatal[i]))
+			default_action(fatal[i]);
+	for (int sig = 1; sig < 65; sig++) {
+		struct sigaction act;
+
+		if (!stripped[sig] || REAL(sigaction)(sig, NULL, &act))
+			continue;
+		*mask_word(&act.sa_mask) |= stripped[sig];
+		REAL(sigaction)(sig, &act, NULL);
+	}
+	ours = 0;
+	rec_unlock(&saved);
+	signals_exec(true);
+}
+
 /* ---- alternate stacks ---- */
 
 static bool set_ours(struct shim_thread *t)

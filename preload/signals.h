@@ -24,6 +24,7 @@
 struct shim_thread;
 
 void signals_start(void);
+void signals_stop(void); /* the program's own dispositions, for good; no system call of ours from here on */
 void signals_thread_start(struct shim_thread *t); /* alternate stack for the calling thread */
 void signals_thread_end(struct shim_thread *t);
 bool signals_active(void);

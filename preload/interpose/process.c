@@ -66,6 +66,12 @@ void *shim_vfork_begin(uint64_t site)
 	return (void *)REAL(vfork);
 }
 
+/* Called from syscall.S. */
+void *shim_real_syscall(void)
+{
+	return (void *)REAL(syscall);
+}
+
 /* ---- exec ---- */
 
 #define EXEC(path, call)                                          \

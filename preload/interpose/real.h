@@ -66,7 +66,7 @@ extern sighandler_t ssignal(int, sighandler_t);
 	R(exit) R(_exit) R(_Exit) R(quick_exit) R(abort)                                \
 	R(__assert_fail) R(__assert_perror_fail)                                        \
 	R(sigaction) R(signal) R(bsd_signal) R(ssignal) R(sysv_signal) R(sigset)        \
-	R(sigprocmask) R(pthread_sigmask) R(sigaltstack) R(prctl)
+	R(sigprocmask) R(pthread_sigmask) R(sigaltstack) R(prctl) R(syscall)
 
 /* sigset() is deprecated; programs call it all the same. */
 #pragma GCC diagnostic push

@@ -8,6 +8,7 @@
  */
 #include "preload/interpose/real.h"
 #include "preload/interpose/start.h"
+#include "preload/silence.h"
 
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -177,6 +178,7 @@ EXPORT int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		arg[i] = va_arg(ap, unsigned long);
 	va_end(ap);
+	silence_sync(SYS_prctl, (unsigned)option, arg[0], arg[1]);
 	int ret = REAL(prctl)(option, arg[0], arg[1], arg[2], arg[3]);
 
 	if (!ret && option == PR_SET_NAME)

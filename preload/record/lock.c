@@ -2,6 +2,7 @@
 #include "preload/record/stream.h"
 
 #include "preload/raw.h"
+#include "preload/silence.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -10,12 +11,14 @@ void rec_signals_block(uint64_t *saved)
 {
 	uint64_t all = ~0ull;
 
+	silence_enter();
 	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, saved, 8);
 }
 
 void rec_signals_restore(const uint64_t *saved)
 {
 	raw(SYS_rt_sigprocmask, SIG_SETMASK, saved, NULL, 8);
+	silence_leave();
 }
 
 /* Recursive: failing to write while holding it leads to a note, which wants it again. */
@@ -42,9 +45,11 @@ static void wait_for_lock(uint32_t me)
 
 void rec_lock(uint64_t *saved)
 {
+	silence_enter();
 	uint32_t me = (uint32_t)raw(SYS_gettid);
 
 	rec_signals_block(saved);
+	silence_leave();
 	if ((__atomic_load_n(&lock_word, __ATOMIC_RELAXED) & ~LOCK_WAITED) == me) {
 		lock_depth++;
 		return;
@@ -68,4 +73,5 @@ void rec_lock_reset(void)
 {
 	lock_word = 0;
 	lock_depth = 0;
+	silence_busy = 0;
 }

@@ -1,5 +1,6 @@
 /* Calls about threads and processes: clone and fork, exit, exec, and what the kernel
  * keeps per thread (tid address, segment bases, rseq). */
+#include "preload/silence.h"
 #include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
 
@@ -353,22 +354,21 @@ static void exec_call(struct call *k)
 
 /*
  * The program is about to forbid itself system calls that we would need. It
- * makes this one natively, after we have left.
+ * makes this one natively, after we have left, and the other threads, too.
  */
 static bool restricts_itself(struct call *k)
 {
-	bool by_seccomp = k->nr == SYS_seccomp ? k->args[0] <= 1 : k->args[0] == PR_SET_SECCOMP;
-	bool by_dispatch = k->nr == SYS_prctl && k->args[0] == PR_SET_SYSCALL_USER_DISPATCH && k->args[1];
-	bool filters = k->nr == SYS_seccomp ? k->args[0] == 1 : k->args[1] == 2;
+	const char *why = silence_reason(k->nr, k->args[0], k->args[1], k->args[2]);
 
-	/* Without a filter it fails: that is how libseccomp asks what the kernel can do. */
-	if ((!by_seccomp || (filters && !k->args[2])) && !by_dispatch)
+	if (!why)
 		return false;
 	k->ctx->falls_silent = true;
 	tr_lock();
-	tr_detach(k->ctx, by_seccomp ? "the program restricts its own system calls (seccomp)" :
-				       "the program catches its own system calls");
+	tr_detach(k->ctx, why);
 	tr_unlock();
+	shim_fall_silent();
+	tr_drive_out(k->ctx);
+	silence_wait();
 	k->jump = true;
 	k->next = k->pc;
 	return true;

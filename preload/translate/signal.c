@@ -253,6 +253,13 @@ static void handler(int sig, struct tr_siginfo *si, struct tr_ucontext *uc)
 	struct tr_ctx *c = whose();
 	bool fault = (SIG_FAULTS & SIG_BIT(sig)) && si->code > 0;
 
+	if (sig == SIGSEGV && si->code == TR_POKE) { /* stop.c: it is to leave */
+		if (c && !c->native) {
+			c->poked = true;
+			soon(c, uc);
+		}
+		return;
+	}
 	if (!c || c->native) {
 		native_signal(c, si, uc);
 		return;

@@ -56,6 +56,41 @@ static unsigned running(const struct tr_ctx *self, bool ask)
 	return n;
 }
 
+#define LEFT_NS 2000000l /* the last calls of who has left */
+
+static bool poke(const struct tr_ctx *c)
+{
+	struct tr_siginfo si = { .signo = STOP_SIGNAL, .code = TR_POKE };
+
+	return c->thread && c->thread->tid &&
+	       !raw(SYS_rt_tgsigqueueinfo, raw(SYS_getpid), c->thread->tid, STOP_SIGNAL, &si);
+}
+
+/* A thread that waits in a system call comes out of it and makes it again natively. */
+void tr_drive_out(struct tr_ctx *self)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS }, last = { .tv_nsec = LEFT_NS };
+	unsigned n = 1, seen = 0;
+
+	for (unsigned i = 0; n && i < PAUSES_MAX; i++) {
+		n = 0;
+		for (struct tr_ctx *c = __atomic_load_n(&tr.contexts, __ATOMIC_ACQUIRE); c; c = c->next) {
+			if (c == self || c->vfork_child || c->own_process ||
+			    !__atomic_load_n(&c->alive, __ATOMIC_ACQUIRE) ||
+			    __atomic_load_n(&c->native, __ATOMIC_ACQUIRE))
+				continue;
+			n++;
+			if (i % ASK_EVERY == 0)
+				poke(c);
+		}
+		seen += n;
+		if (n)
+			raw(SYS_nanosleep, &pause, 0);
+	}
+	if (seen)
+		raw(SYS_nanosleep, &last, 0);
+}
+
 void tr_stop_others(struct tr_ctx *self)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };

@@ -169,6 +169,8 @@ uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next)
 	}
 	if (!k.no_leave)
 		call_record_leave(&k);
+	if (c->poked && k.result == -EINTR && !c->queue[0].signo)
+		return pc; /* natively, once more */
 	c->call_nr = (uint32_t)k.nr;
 	c->call_pc = k.result == -EINTR && k.nr >= 0 && k.nr < CALL_MAX &&
 		     (call_table[k.nr].restart || k.restart) ? pc : 0;

@@ -169,6 +169,7 @@ struct tr_ctx {
 	bool stepping;             /* single-stepping to a boundary */
 	bool path_dead;            /* path bytes go nowhere any more */
 	bool in_callout;
+	bool poked;                /* made to leave, perhaps out of a system call */
 	bool stopped;              /* stop.c: for good */
 	bool falls_silent;         /* once it is native, no system call of ours */
 	uint64_t generation;       /* last one this thread noted */
@@ -494,6 +495,9 @@ uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard 
 
 /* snapshot.c, stop.c */
 void tr_snapshot(enum trc_stream stream);
+/* After tr_detach(): every other thread leaves now, and not at some time. */
+void tr_drive_out(struct tr_ctx *self);
+#define TR_POKE (-77) /* si_code of the signal it does that with */
 void tr_stop_others(struct tr_ctx *self);
 void tr_stop_here(struct tr_ctx *c) __attribute__((noreturn));
 /* native.c */
