@@ -193,6 +193,9 @@ static void print_json(const struct session *s, bool holds)
 		json_fix(&j, dsp_hint_name(d->hint.kind), d->hint.text, &d->hint.trial, NULL);
 		if (d->also.text)
 			json_fix(&j, dsp_hint_name(d->also.kind), d->also.text, &d->also.trial, NULL);
+		for (size_t i = 0; i < d->nmore; i++)
+			if (d->more[i].trial.verdict != DSP_UNTRIED)
+				json_fix(&j, dsp_hint_name(d->more[i].kind), d->more[i].text, &d->more[i].trial, NULL);
 	} else {
 		json_fix(&j, "file", NULL, &s->result, s->with.first);
 	}

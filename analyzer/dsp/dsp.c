@@ -486,6 +486,8 @@ void dsp_free(struct dsp *d)
 	free(d->regions);
 	free(d->hint.text);
 	free(d->also.text);
+	for (size_t i = 0; i < d->nmore; i++)
+		free(d->more[i].text);
 	free(d->note);
 	free(d);
 }

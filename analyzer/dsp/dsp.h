@@ -164,7 +164,10 @@ struct dsp_hint {
 	struct dsp_step step[DSP_MAX_STEPS];
 	unsigned nsteps; /* 0: it cannot be tried */
 	struct dsp_trial trial;
+	const char *pattern; /* of the catalogue (catalogue.c); NULL: none */
 };
+
+#define DSP_MAX_HINTS 8
 
 struct dsp {
 	struct dsp_side side[DSP_SIDES];
@@ -179,6 +182,8 @@ struct dsp {
 	size_t nregions;
 	struct dsp_hint hint;
 	struct dsp_hint also;  /* a second way to fix it, or kind NONE */
+	struct dsp_hint more[DSP_MAX_HINTS]; /* what else may be meant, the likeliest first: to be tried */
+	size_t nmore;
 	size_t common_prefix;  /* events at the start that both schedules have alike */
 	char fingerprint[13];  /* 12 hex digits; the same bug gives the same */
 	char *note;            /* what this projection lacks and why, or NULL */
@@ -212,6 +217,7 @@ const char *dsp_tried_name(enum dsp_tried v); /* "holds", "still-fails", ... */
 char *dsp_trial_text(const struct dsp_trial *t);
 /* Advice that was tried and did not help is no advice any more. */
 bool dsp_is_refuted(const struct dsp_hint *h);
+const char *dsp_pattern_name(size_t i); /* of the catalogue; NULL: there are no more */
 /* What was shown to help comes first, what was shown not to help last. */
 void dsp_rank_hints(struct dsp *d);
 

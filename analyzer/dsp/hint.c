@@ -3,7 +3,7 @@
  * Never guessed: each sentence states what the trace holds (who held which
  * lock, who forked and joined whom, which order failed and which did not).
  */
-#include "analyzer/dsp/internal.h"
+#include "analyzer/dsp/pattern.h"
 
 #include <string.h>
 
@@ -117,7 +117,7 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 	return strbuf_take(&b);
 }
 
-static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
+char *dsp_atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 {
 	struct strbuf b = { 0 };
 	const char *me = dsp_thread_id(t, r->thread), *other = dsp_thread_id(t, r->intruder.thread);
@@ -174,7 +174,7 @@ static char *atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	return strbuf_take(&b);
 }
 
-static void ask_region(struct dsp_hint *h, const struct dsp_region *r)
+void dsp_ask_region(struct dsp_hint *h, const struct dsp_region *r)
 {
 	dsp_ask_hold(h, (struct sched_ref){ r->thread, r->first }, r->end);
 	dsp_ask_hold(h, r->intruder, r->intruder);
@@ -198,7 +198,7 @@ static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32
 }
 
 /* Failing: early before late. The fix is the other way round. */
-static char *order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
+char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
 	const char *first = dsp_thread_id(t, late.thread), *second = dsp_thread_id(t, early.thread);
 	uint32_t fork;
@@ -246,7 +246,7 @@ static char *order_text(const struct sym_trace *t, struct sched_ref early, struc
 	return strbuf_take(&b);
 }
 
-static void ask_order(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
+void dsp_ask_order(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
 	bool join = dsp_made_before(t, early.thread, late.thread, early.index);
 
@@ -280,7 +280,7 @@ static bool is_teardown(const struct sym_trace *t, const struct dsp_region *r)
 	       dsp_is_write(e) && !thread_writes(t, r->thread, r->var);
 }
 
-static const struct dsp_pair *pair_to_order(const struct sym_trace *t, const dsp_pairs *pairs)
+const struct dsp_pair *dsp_pair_to_order(const struct sym_trace *t, const dsp_pairs *pairs)
 {
 	const struct dsp_pair *any = NULL;
 
@@ -458,46 +458,56 @@ static bool both_inside(const struct dsp_map *m, const dsp_pairs *pairs, const s
 	return false;
 }
 
-void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *pairs, const struct sched_answer *a,
-		   struct dsp *d)
+/* ---- patterns ---- */
+
+bool dsp_match_store_buffer(const struct dsp_case *c, struct dsp_hint *h)
 {
-	const struct sym_trace *t = m->t;
-	const struct dsp_pair *p;
+	return fence_hint(c->m->t, c->a, h);
+}
 
-	if (fence_hint(t, a, &d->hint))
-		return;
-	if (dsp_waits_hint(m, &d->hint) || dsp_aba_hint(m, &d->hint))
-		return;
-	if (dsp_recheck_hint(m, d, &d->hint) || !d->has_alternate)
-		return;
-	p = pair_to_order(t, pairs);
-	if (both_inside(m, pairs, d, &d->hint))
-		return;
-	if (p && dsp_published_hint(m, p, &d->hint))
-		return;
-	if ((p && (!d->nregions || d->regions[0].compared) && barrier_hint(t, p, &d->hint)) ||
-	    (d->nregions && spans_barrier(t, &d->regions[0], &d->hint)))
-		return;
-	if (p && (!d->nregions || d->regions[0].shared_lock == SYM_NONE) && dsp_readers_hint(m, p, &d->hint))
-		return;
-	if (d->nregions) {
-		const struct dsp_region *r = &d->regions[0];
-		bool join = is_teardown(t, r);
-		struct dsp_hint *atomic = join ? &d->also : &d->hint;
+bool dsp_match_broken_lock(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return both_inside(c->m, c->pairs, c->d, h);
+}
 
-		atomic->kind = DSP_HINT_ATOMIC;
-		atomic->text = r->compared ? compared_text(t, r) : atomic_text(t, r);
-		ask_region(atomic, r);
-		if (join) {
-			d->hint.kind = DSP_HINT_ORDER;
-			d->hint.text = order_text(t, r->intruder, r->end);
-			ask_order(&d->hint, t, r->intruder, r->end);
-		}
-		return;
-	}
-	if (p && !dsp_unguarded_hint(m, p, &d->hint) && !dsp_half_done_hint(t, p, &d->hint)) {
-		d->hint.kind = DSP_HINT_ORDER;
-		d->hint.text = order_text(t, p->before, p->after);
-		ask_order(&d->hint, t, p->before, p->after);
-	}
+bool dsp_match_barrier_round(const struct dsp_case *c, struct dsp_hint *h)
+{
+	const struct dsp *d = c->d;
+
+	return (c->order && (!d->nregions || d->regions[0].compared) && barrier_hint(c->m->t, c->order, h)) ||
+	       (d->nregions && spans_barrier(c->m->t, &d->regions[0], h));
+}
+
+bool dsp_match_missing_join(const struct dsp_case *c, struct dsp_hint *h)
+{
+	const struct dsp_region *r = c->d->nregions ? &c->d->regions[0] : NULL;
+
+	if (!r || !is_teardown(c->m->t, r))
+		return false;
+	h->kind = DSP_HINT_ORDER;
+	h->text = dsp_order_text(c->m->t, r->intruder, r->end);
+	dsp_ask_order(h, c->m->t, r->intruder, r->end);
+	return true;
+}
+
+bool dsp_match_region(const struct dsp_case *c, struct dsp_hint *h)
+{
+	const struct dsp_region *r = c->d->nregions ? &c->d->regions[0] : NULL;
+
+	if (!r)
+		return false;
+	h->kind = DSP_HINT_ATOMIC;
+	h->text = r->compared ? compared_text(c->m->t, r) : dsp_atomic_text(c->m->t, r);
+	dsp_ask_region(h, r);
+	return true;
+}
+
+bool dsp_match_order(const struct dsp_case *c, struct dsp_hint *h)
+{
+	if (!c->order)
+		return false;
+	h->kind = DSP_HINT_ORDER;
+	h->text = dsp_order_text(c->m->t, c->order->before, c->order->after);
+	dsp_ask_order(h, c->m->t, c->order->before, c->order->after);
+	return true;
 }

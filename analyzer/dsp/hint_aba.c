@@ -4,7 +4,7 @@
  * something else by now. A lock-free list loses elements that way, or hands them out twice; where that is
  * noticed says little about it.
  */
-#include "analyzer/dsp/internal.h"
+#include "analyzer/dsp/pattern.h"
 
 /* So far back it is looked for what a swap compares with; and so many reads are tried. */
 #define NEAR 400
@@ -129,8 +129,9 @@ static void say_line(struct strbuf *b, const struct sym_trace *t, const char *wo
 	dsp_say_at(b, t, r);
 }
 
-bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h)
+bool dsp_match_aba(const struct dsp_case *c, struct dsp_hint *h)
 {
+	const struct dsp_map *m = c->m;
 	const struct sym_trace *t = m->t;
 	struct strbuf b = { 0 };
 	const char *name;

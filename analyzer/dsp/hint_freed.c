@@ -5,6 +5,9 @@
  */
 #include "analyzer/dsp/internal.h"
 
+/* So many events back it is looked for where a thread found the block. */
+#define NEAR 400
+
 /* Does the event touch the block? */
 static bool touches(const struct sym_trace *t, const struct dsp_freed *f, struct sched_ref r)
 {
@@ -88,6 +91,42 @@ static char *freed_text(const struct sym_trace *t, const struct dsp_freed *f, ui
 	return strbuf_take(&b);
 }
 
+static bool is_written_by(const struct sym_trace *t, uint32_t thread, uint32_t var)
+{
+	for (size_t i = 0; i < t->threads[thread].nevents; i++)
+		if (dsp_is_write(&t->threads[thread].events[i]) && t->threads[thread].events[i].target == var)
+			return true;
+	return false;
+}
+
+/* Held from where it finds the block, by what the other one writes, too, to where it uses it; false: that is not known. */
+static bool ask_lock(struct dsp_hint *h, const struct sym_trace *t, const struct dsp_freed *f, uint32_t lock)
+{
+	const struct sym_thread *th = &t->threads[f->thread];
+	uint32_t use = f->event < th->nevents && th->events[f->event].stack == f->stack ? f->event : f->event - 1;
+
+	for (uint32_t i = f->event; i-- > 0 && f->event - i < NEAR;) {
+		struct sched_ref found = { f->thread, i };
+
+		if (!dsp_is_read(&th->events[i]) || touches(t, f, found) ||
+		    !is_written_by(t, f->freed_by, th->events[i].target))
+			continue;
+		dsp_ask_hold(h, found, (struct sched_ref){ f->thread, use });
+		dsp_ask_lock(h, lock);
+		return true;
+	}
+	return false;
+}
+
+static void give_way(struct dsp *d, struct dsp_hint *h)
+{
+	if (h->text && d->nmore < DSP_MAX_HINTS)
+		d->more[d->nmore++] = *h;
+	else
+		free(h->text);
+	*h = (struct dsp_hint){ 0 };
+}
+
 void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d)
 {
 	bool both;
@@ -98,12 +137,14 @@ void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct
 		return;
 	uint32_t lock = guard(t, f, &both);
 
-	free(d->also.text);
-	free(d->hint.text);
-	d->also = (struct dsp_hint){ 0 };
+	/* What was said before is about something else; it is only tried. */
+	give_way(d, &d->also);
+	give_way(d, &d->hint);
 	d->hint.kind = lock == SYM_NONE ? DSP_HINT_ORDER : DSP_HINT_ATOMIC;
 	d->hint.text = freed_text(t, f, lock, both);
-	d->hint.nsteps = 0;
+	d->hint.pattern = "freed";
+	if (lock != SYM_NONE && ask_lock(&d->hint, t, f, lock))
+		return;
 	dsp_ask(&d->hint, DSP_STEP_KEEP, (struct sched_ref){ SYM_NONE, SYM_NONE },
 		(struct sched_ref){ SYM_NONE, SYM_NONE }, f->freed_stack);
 }

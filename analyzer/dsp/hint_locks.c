@@ -1,5 +1,5 @@
 /* Advice about locks: who holds which at what they share, and what is left behind when one is let go. */
-#include "analyzer/dsp/internal.h"
+#include "analyzer/dsp/pattern.h"
 
 /* So far back it is looked for where a thread took what it holds. */
 #define NEAR 400
@@ -92,7 +92,7 @@ static bool looks_before_made(const struct dsp_map *m, const struct dsp_pair *p)
  * One guards what they share with a lock, and the other does not take it. Where one made the other an
  * order may be what is missing, unless the other takes that lock elsewhere.
  */
-bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
+static bool unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
 	struct sched_ref with = p->before, without = p->after;
@@ -153,7 +153,7 @@ static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, str
  * Both take the same lock, so either may come first; but what the one leaves behind when it lets the
  * lock go is what the other's check does not allow.
  */
-bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
+static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
 	struct strbuf b = { 0 };
@@ -218,7 +218,7 @@ static uint32_t shared_at(const struct dsp_map *m, struct sched_ref x, struct sc
 	return lock;
 }
 
-bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
+static bool readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
 	bool first = dsp_is_write(dsp_event_at(t, p->before)), second = dsp_is_write(dsp_event_at(t, p->after));
@@ -366,4 +366,19 @@ bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sc
 		return true;
 	}
 	return false;
+}
+
+bool dsp_match_readers(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return c->order && (!c->d->nregions || c->d->regions[0].shared_lock == SYM_NONE) && readers_hint(c->m, c->order, h);
+}
+
+bool dsp_match_unguarded(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return c->order && unguarded_hint(c->m, c->order, h);
+}
+
+bool dsp_match_half_done(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return c->order && half_done_hint(c->m->t, c->order, h);
 }

@@ -3,7 +3,7 @@
  * a semaphore, by which another one finds what the first still has to fill in. No lock around the filling
  * helps there, and nobody has to wait: it only has to be done first.
  */
-#include "analyzer/dsp/internal.h"
+#include "analyzer/dsp/pattern.h"
 
 #include <string.h>
 
@@ -122,7 +122,7 @@ static bool find_posted(const struct dsp_map *m, struct sched_ref *looked, struc
 	return true;
 }
 
-bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
+static bool published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
 	const struct sym_event *looked = dsp_event_at(t, p->before), *filled = dsp_event_at(t, p->after);
@@ -152,4 +152,9 @@ bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struc
 	h->kind = DSP_HINT_ORDER;
 	h->text = strbuf_take(&b);
 	return true;
+}
+
+bool dsp_match_publication(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return c->order && published_hint(c->m, c->order, h);
 }

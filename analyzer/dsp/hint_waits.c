@@ -2,7 +2,7 @@
  * The hint where threads wait: locks in a ring, a lock that its owner took along or waits with, a
  * wake-up that nobody heard or the wrong one, a condition that is not tested again after it.
  */
-#include "analyzer/dsp/internal.h"
+#include "analyzer/dsp/pattern.h"
 
 /* ---- locks in a ring ---- */
 
@@ -456,6 +456,8 @@ static void ask_heard(struct dsp_hint *h, const struct sym_trace *t, struct sche
 				continue;
 			dsp_ask_hold(h, (struct sched_ref){ wait.thread, i }, wait);
 			dsp_ask_hold(h, (struct sched_ref){ signal.thread, k }, signal);
+			if (waiter->events[wait.index].link < waiter->nevents)
+				dsp_ask_lock(h, waiter->events[waiter->events[wait.index].link].target);
 			return;
 		}
 }
@@ -499,12 +501,39 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 	return false;
 }
 
-bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h)
+bool dsp_match_lock_ring(const struct dsp_case *c, struct dsp_hint *h)
 {
-	return m->t->failure.nblocked &&
-	       (lock_hint(m->t, h) || waits_holding_hint(m->t, h) || release_hint(m->t, true, h) ||
-		release_hint(m->t, false, h) || wrong_waiter_hint(m, h) || came_and_went_hint(m, h) ||
-		wakeup_hint(m, h));
+	return lock_hint(c->m->t, h);
+}
+
+bool dsp_match_waits_holding(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return waits_holding_hint(c->m->t, h);
+}
+
+bool dsp_match_ended_holding(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return release_hint(c->m->t, true, h);
+}
+
+bool dsp_match_kept_lock(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return release_hint(c->m->t, false, h);
+}
+
+bool dsp_match_wrong_waiter(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return wrong_waiter_hint(c->m, h);
+}
+
+bool dsp_match_came_and_went(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return came_and_went_hint(c->m, h);
+}
+
+bool dsp_match_lost_wakeup(const struct dsp_case *c, struct dsp_hint *h)
+{
+	return wakeup_hint(c->m, h);
 }
 
 /* ---- a condition that is tested once ---- */
@@ -560,8 +589,23 @@ static bool not_tested_again(const struct dsp_map *m, const struct dsp_pair *p, 
 	       at < dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait + 1 });
 }
 
-bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_hint *h)
+/* All that the wait was decided by, under the same lock. */
+static void ask_again(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref tested, uint32_t wait)
 {
+	const struct sym_thread *th = &t->threads[tested.thread];
+	const struct sched_ref at = { tested.thread, wait };
+
+	dsp_ask(h, DSP_STEP_RECHECK, tested, at, SYM_NONE);
+	for (uint32_t i = wait; i-- > 0 && th->events[i].op != SYM_LOCK;)
+		if (i != tested.index && dsp_is_read(&th->events[i]) &&
+		    dsp_decides_on_way(t, &th->events[i], &th->events[wait]))
+			dsp_ask(h, DSP_STEP_RECHECK, (struct sched_ref){ tested.thread, i }, at, SYM_NONE);
+}
+
+bool dsp_match_wait_once(const struct dsp_case *c, struct dsp_hint *h)
+{
+	const struct dsp_map *m = c->m;
+	const struct dsp *d = c->d;
 	const struct sym_trace *t = m->t;
 
 	for (size_t i = 0; m->order[DSP_FAILING] && i < d->npairs; i++) {
@@ -589,7 +633,7 @@ bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_h
 		strbuf_char(&b, '.');
 		h->kind = DSP_HINT_RECHECK;
 		h->text = strbuf_take(&b);
-		dsp_ask(h, DSP_STEP_RECHECK, tested, (struct sched_ref){ p->after.thread, wait }, SYM_NONE);
+		ask_again(h, t, tested, wait);
 		return true;
 	}
 	return false;

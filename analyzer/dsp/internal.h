@@ -103,26 +103,12 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_re
 /* The failure's condition does. */
 bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e);
 
-/* hint_published.c: p, which the alternate has the other way round. */
-bool dsp_published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
-
-/* hint_aba.c */
-bool dsp_aba_hint(const struct dsp_map *m, struct dsp_hint *h);
-
-/* hint_waits.c */
-bool dsp_waits_hint(const struct dsp_map *m, struct dsp_hint *h);
-bool dsp_recheck_hint(const struct dsp_map *m, const struct dsp *d, struct dsp_hint *h);
-
 /* hint_locks.c */
 char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref without, struct sched_ref with);
 char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t its, struct sched_ref y,
 			 uint32_t others);
 /* x and y, of two threads, are both where a lock of the program's own making should let only one. */
 bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sched_ref y, struct dsp_hint *h);
-bool dsp_unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
-/* What the pair is about is changed by somebody who holds a lock for reading only, as the other does at the same time. */
-bool dsp_readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h);
-bool dsp_half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h);
 
 /* What a hint asks for; more than there is room for makes it one that cannot be tried. */
 void dsp_ask(struct dsp_hint *h, enum dsp_step_kind kind, struct sched_ref first, struct sched_ref last, uint32_t which);
@@ -134,6 +120,7 @@ void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref 
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r);
 void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread);
+/* catalogue.c */
 void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
 		   const struct sched_answer *a, struct dsp *d);
 

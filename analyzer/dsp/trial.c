@@ -47,12 +47,22 @@ static int rank(const struct dsp_hint *h)
 	return h->trial.verdict == DSP_HOLDS ? 2 : !dsp_is_refuted(h);
 }
 
+/* What is only tried is said when it holds; what the hint was before is then what did not help. */
 void dsp_rank_hints(struct dsp *d)
 {
 	struct dsp_hint first = d->hint;
 
-	if (!d->also.text || rank(&d->also) <= rank(&d->hint))
-		return;
-	d->hint = d->also;
-	d->also = first;
+	if (d->also.text && rank(&d->also) > rank(&d->hint)) {
+		d->hint = d->also;
+		d->also = first;
+	}
+	for (size_t i = 0; i < d->nmore && rank(&d->hint) < 2; i++) {
+		struct dsp_hint better = d->more[i];
+
+		if (rank(&better) < 2)
+			continue;
+		d->more[i] = d->also;
+		d->also = d->hint;
+		d->hint = better;
+	}
 }

@@ -77,6 +77,17 @@ bool fix_strategy_of(const struct trc *t, char *strategy, size_t size, uint64_t 
 
 /* Shared inside the room. */
 
+#define FIX_MAX_COPIES 32
+
+/* The statements of one line, the one at a certain pc first: where they begin, the pc, their last access or call. */
+struct fix_copies {
+	uint64_t first[FIX_MAX_COPIES], at[FIX_MAX_COPIES], last[FIX_MAX_COPIES];
+	size_t n;
+};
+
+/* pc 0: none in particular. */
+void fix_copies(struct img_set *images, const char *file, unsigned line, uint64_t pc, struct fix_copies *c);
+
 /* Line for line what the shim reads: "KEYWORD ITEM MODULE OFFSET". */
 void fix_point(struct fix *f, const char *keyword, unsigned item, const char *module, uint64_t offset);
 /* A region that is run holding the fix's lock; its number. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define FILE_NAME "tried"
+#define LEAST_FAILURES 4 /* of the runs without a fix; with fewer nothing is shown */
 #define FIRST_LINE "csched-tried 1"
 
 static err_t try_hint(const struct fix_trial *t, const struct sym_trace *trace, struct img_set *images,
@@ -35,15 +36,41 @@ err_t fix_try_hints(const struct fix_trial *t, const struct sym_trace *trace, st
 	struct fix_count without = { 0 };
 	err_t e = NULL;
 
-	if (!d->hint.nsteps && !d->also.nsteps)
+	bool some = d->hint.nsteps || d->also.nsteps;
+	for (size_t i = 0; i < d->nmore; i++)
+		some |= d->more[i].nsteps;
+	if (!some)
 		return err_new(ERR_NOANSWER, "this advice cannot be applied from outside");
+	struct fix_trial again = *t;
+
 	TRY(fix_run_without(t, &without));
-	if (!without.failures)
+	/* The delays that found it do not bring it back: all kinds of them, then. */
+	if (without.failures < LEAST_FAILURES) {
+		struct fix_count more = { 0 };
+
+		again.strategy = "auto";
+		e = fix_run_without(&again, &more);
+		if (!e && more.failures * (without.runs + 1) > without.failures * more.runs) {
+			fix_count_free(&without);
+			without = more;
+			t = &again;
+		} else {
+			fix_count_free(&more);
+		}
+	}
+	if (!e && !without.failures)
 		e = err_new(ERR_NOANSWER, "the program did not fail like that in %" PRIu64 " more runs", without.runs);
 	if (!e)
 		e = try_hint(t, trace, images, &without, &d->hint);
-	if (!e && d->hint.trial.verdict != DSP_HOLDS)
+	bool holds = d->hint.trial.verdict == DSP_HOLDS;
+	if (!e && !holds) {
 		e = try_hint(t, trace, images, &without, &d->also);
+		holds = d->also.trial.verdict == DSP_HOLDS;
+	}
+	for (size_t i = 0; i < d->nmore && !e && !holds; i++) {
+		e = try_hint(t, trace, images, &without, &d->more[i]);
+		holds = d->more[i].trial.verdict == DSP_HOLDS;
+	}
 	fix_count_free(&without);
 	dsp_rank_hints(d);
 	return e;
@@ -73,6 +100,8 @@ static err_t write_trials(FILE *f, void *arg)
 	fprintf(f, "%s\n", FIRST_LINE);
 	keep(f, &d->hint);
 	keep(f, &d->also);
+	for (size_t i = 0; i < d->nmore; i++)
+		keep(f, &d->more[i]);
 	return NULL;
 }
 
@@ -109,6 +138,8 @@ void fix_find_trials(const char *trace, struct dsp *d)
 	while (ours && fgets(line, sizeof line, f)) {
 		find(line, &d->hint);
 		find(line, &d->also);
+		for (size_t i = 0; i < d->nmore; i++)
+			find(line, &d->more[i]);
 	}
 	if (f)
 		fclose(f);

@@ -15,6 +15,9 @@
 #define MAX_DEPTH 256
 /* Farther from where its module begins a variable is not believed to be of it. */
 #define MOST_DATA (1ull << 30)
+#define MOST_CODE (1ull << 32) /* of one module */
+/* A lock of the program's own making outlives the functions that acquire it. */
+#define FOR_EVER 1000000
 
 struct work {
 	const struct sym_trace *t;
@@ -22,11 +25,11 @@ struct work {
 	struct fix *f;
 };
 
-/* One statement of the program, by offsets in its module. */
+/* A statement of the program and its copies, by run-time addresses in its module. */
 struct spot {
 	const char *module;
 	uint64_t bias;
-	uint64_t first, at, last; /* run-time addresses */
+	struct fix_copies c;
 };
 
 static err_t spot_of_frame(struct work *w, const struct sym_frame *frame, struct spot *s)
@@ -36,11 +39,13 @@ static err_t spot_of_frame(struct work *w, const struct sym_frame *frame, struct
 
 	if (!m)
 		return err_new(ERR_NOANSWER, "where it is to be applied is not known");
-	*s = (struct spot){ img_module_name(m), img_module_bias(m), pc, pc, pc };
+	*s = (struct spot){ .module = img_module_name(m), .bias = img_module_bias(m) };
 	if (strpbrk(s->module, " \n"))
 		return err_new(ERR_NOANSWER, "the name of module '%s' has a blank in it", s->module);
-	if (frame->file && place_statement(w->images, &pc, frame->file, frame->line, &s->first, &s->last))
-		s->at = pc;
+	if (frame->file)
+		fix_copies(w->images, frame->file, frame->line, pc, &s->c);
+	if (!s->c.n)
+		s->c = (struct fix_copies){ { pc }, { pc }, { pc }, 1 };
 	return NULL;
 }
 
@@ -49,9 +54,11 @@ static err_t spot_of(struct work *w, struct sched_ref r, struct spot *s)
 	return spot_of_frame(w, dsp_place(w->t, dsp_event_at(w->t, r)), s);
 }
 
-static void point(struct work *w, const char *keyword, unsigned item, const struct spot *s, uint64_t pc)
+static void points(struct work *w, const char *keyword, unsigned item, const struct spot *s, const uint64_t *pcs, size_t n)
 {
-	fix_point(w->f, keyword, item, s->module, pc - s->bias);
+	for (size_t i = 0; i < n; i++)
+		if (pcs[i] - s->bias < MOST_CODE)
+			fix_point(w->f, keyword, item, s->module, pcs[i] - s->bias);
 }
 
 /* The calls that an event is made in, outermost first, from its place on; each function that was really called once. */
@@ -116,10 +123,10 @@ static err_t hold(struct work *w, const struct dsp_step *s)
 	TRY(spot_of(w, s->last, &last));
 	unsigned count = own ? executions(w, s->first, s->last) : 1;
 	unsigned item = fix_region(w->f, 0, returns_between(w, s->first, s->last), count);
-	point(w, "begin", item, &first, first.first);
-	if (first.at != first.first)
-		point(w, "enter", item, &first, first.at);
-	point(w, "end", item, &last, last.last);
+	points(w, "begin", item, &first, first.c.first, first.c.n);
+	if (first.c.at[0] != first.c.first[0])
+		points(w, "enter", item, &first, first.c.at, 1);
+	points(w, "end", item, &last, last.c.last, last.c.n);
 	return NULL;
 }
 
@@ -140,6 +147,28 @@ static struct img_module *module_of_data(struct img_set *set, uint64_t address)
 	return best;
 }
 
+/* A lock of the program's own making is code that acquires and code that releases it. */
+static err_t own_lock(struct work *w, uint32_t object)
+{
+	unsigned item = fix_region(w->f, 0, FOR_EVER, 1);
+	uint64_t known[2] = { 0 };
+
+	for (size_t i = 0; i < w->t->nthreads; i++)
+		for (size_t k = 0; k < w->t->threads[i].nevents; k++) {
+			const struct sym_event *e = &w->t->threads[i].events[k];
+			bool acquires = dsp_acquires(e);
+			struct spot s;
+
+			if (e->op < SYM_LOCK || e->op > SYM_TRYRDLOCK || e->target != object || e->pc == known[acquires] ||
+			    (!acquires && e->op != SYM_UNLOCK))
+				continue;
+			known[acquires] = e->pc;
+			TRY(spot_of_frame(w, dsp_place(w->t, e), &s));
+			points(w, acquires ? "begin" : "end", item, &s, acquires ? s.c.first : s.c.last, s.c.n);
+		}
+	return NULL;
+}
+
 /* A lock that is a variable has an address; of others it is known where they are acquired. */
 static err_t lock(struct work *w, uint32_t object)
 {
@@ -147,7 +176,9 @@ static err_t lock(struct work *w, uint32_t object)
 	struct img_module *m = module_of_data(w->images, o->address);
 	uint64_t known = 0;
 
-	if (o->home_made || o->kind == SYM_SEM)
+	if (o->home_made)
+		return own_lock(w, object);
+	if (o->kind == SYM_SEM)
 		return NULL;
 	if (m) {
 		fix_point(w->f, "guard", 0, img_module_name(m), o->address - img_module_bias(m));
@@ -166,7 +197,7 @@ static err_t lock(struct work *w, uint32_t object)
 			err_t bad = spot_of_frame(w, &call, &s);
 			known = e->pc;
 			if (!bad)
-				point(w, "taken", 0, &s, s.at);
+				points(w, "taken", 0, &s, s.c.at, 1);
 			err_free(bad);
 		}
 	return NULL;
@@ -199,8 +230,8 @@ static err_t order(struct work *w, const struct dsp_step *s)
 	for (uint32_t i = 0; each && i < w->t->nthreads; i++)
 		if (visits(w, i, s->first))
 			strbuf_fmt(&w->f->points, "by %u %s\n", item, w->t->threads[i].id);
-	point(w, "source", item, &first, first.last);
-	point(w, "target", item, &last, last.first);
+	points(w, "source", item, &first, first.c.last, first.c.n);
+	points(w, "target", item, &last, last.c.first, last.c.n);
 	return NULL;
 }
 
@@ -227,11 +258,23 @@ static err_t join(struct work *w, const struct dsp_step *s)
 	struct spot last;
 
 	TRY(spot_of(w, s->last, &last));
-	point(w, "join", 0, &last, last.first);
+	points(w, "join", 0, &last, last.c.first, last.c.n);
 	does = started_with(t, s->which);
 	for (uint32_t i = 0; i < t->nthreads; i++)
 		if (i == s->which || (*does && i != s->last.thread && !strcmp(started_with(t, i), does)))
 			strbuf_fmt(&w->f->points, "thread %s\n", t->threads[i].id);
+	return NULL;
+}
+
+/* The very instruction: what it reads is looked at. */
+static err_t exactly(struct work *w, const char *keyword, struct sched_ref r)
+{
+	uint64_t pc = dsp_event_at(w->t, r)->pc;
+	struct img_module *m = img_module_at(w->images, pc);
+
+	if (!m)
+		return err_new(ERR_NOANSWER, "where it is to be applied is not known");
+	fix_point(w->f, keyword, 0, img_module_name(m), pc - img_module_bias(m));
 	return NULL;
 }
 
@@ -240,19 +283,36 @@ static err_t at(struct work *w, const char *keyword, struct sched_ref r)
 	struct spot s;
 
 	TRY(spot_of(w, r, &s));
-	point(w, keyword, 0, &s, s.at);
+	points(w, keyword, 0, &s, s.c.at, 1);
 	return NULL;
 }
 
+/* "free", "operator delete(void*)": what is called to free. */
+static bool frees(const struct sym_frame *f)
+{
+	static const char *const names[] = { "free", "cfree", "operator delete", "operator delete[]", "__libc_free" };
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(f->function, names[i], n) && (!f->function[n] || f->function[n] == '(' || f->function[n] == '@'))
+			return true;
+	}
+	return false;
+}
+
+/* The call of it, wherever that is: the pointer is what it is called with. */
 static err_t keep(struct work *w, uint32_t stack)
 {
-	const struct sym_event e = { .stack = stack };
+	const struct sym_stack *k = stack < w->t->nstacks ? &w->t->stacks[stack] : NULL;
+	uint32_t i = 0;
 	struct spot s;
 
-	if (stack >= w->t->nstacks)
-		return err_new(ERR_NOANSWER, "where it is freed is not known");
-	TRY(spot_of_frame(w, dsp_place(w->t, &e), &s));
-	point(w, "keep", 0, &s, s.at);
+	/* The first frame may already be the caller's. */
+	while (k && i + 1 < k->n && frees(&k->frames[i]))
+		i++;
+	TRY(spot_of_frame(w, k && k->n ? &k->frames[i] : NULL, &s));
+	points(w, "keep", 0, &s, s.c.at, 1);
 	return NULL;
 }
 
@@ -265,7 +325,7 @@ static err_t step(struct work *w, const struct dsp_step *s)
 	case DSP_STEP_JOIN: return join(w, s);
 	case DSP_STEP_FENCE: return at(w, "fence", s->first);
 	case DSP_STEP_WAKE_ALL: return at(w, "wake-all", s->first);
-	case DSP_STEP_RECHECK: return at(w, "check", s->first);
+	case DSP_STEP_RECHECK: return exactly(w, "check", s->first);
 	case DSP_STEP_KEEP: return keep(w, s->which);
 	}
 	return NULL;

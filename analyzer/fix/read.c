@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MAX_WORDS 16
-#define MAX_PLACES 64        /* copies of one line in the code */
 #define MAX_BYTES (1u << 16) /* of the file */
 
 struct reader {
@@ -22,20 +21,13 @@ struct reader {
 	unsigned nwords;
 };
 
-/* The copies of one statement. */
-struct copies {
-	uint64_t first[MAX_PLACES], last[MAX_PLACES];
-	size_t n;
-};
-
 static err_t wrong(const struct reader *r, const char *what, const char *word)
 {
 	return err_new(ERR_INPUT, "%s:%u: %s%s%s", r->path, r->line, what, word ? ": " : "", word ? word : "");
 }
 
-static err_t find(const struct reader *r, const char *place, struct copies *c)
+static err_t find(const struct reader *r, const char *place, struct fix_copies *c)
 {
-	uint64_t pcs[MAX_PLACES];
 	const char *colon = strrchr(place, ':');
 	unsigned line = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
 
@@ -43,21 +35,7 @@ static err_t find(const struct reader *r, const char *place, struct copies *c)
 	if (!line || colon == place)
 		return wrong(r, "expected FILE:LINE", place);
 	char *file = xasprintf("%.*s", (int)(colon - place), place);
-	size_t n = img_addresses_of_line(r->images, file, line, pcs, MAX_PLACES);
-
-	for (size_t i = 0; i < n && i < MAX_PLACES; i++) {
-		uint64_t pc = pcs[i], first, last;
-		bool known = false;
-
-		if (!place_statement(r->images, &pc, file, line, &first, &last))
-			continue;
-		for (size_t k = 0; k < c->n; k++)
-			known |= c->first[k] == first;
-		if (!known) {
-			c->first[c->n] = first;
-			c->last[c->n++] = last;
-		}
-	}
+	fix_copies(r->images, file, line, 0, c);
 	free(file);
 	return c->n ? NULL : wrong(r, "the program has no code for this line", place);
 }
@@ -68,7 +46,7 @@ static void points(const struct reader *r, const char *keyword, unsigned item, c
 		fix_point(r->f, keyword, item, r->module, pcs[i]);
 }
 
-static bool in_one_function(const struct reader *r, const struct copies *a, const struct copies *b)
+static bool in_one_function(const struct reader *r, const struct fix_copies *a, const struct fix_copies *b)
 {
 	for (size_t i = 0; i < a->n; i++) {
 		const char *f = img_symbol(r->images, a->first[i], NULL);
@@ -87,7 +65,7 @@ static bool in_one_function(const struct reader *r, const struct copies *a, cons
 
 static err_t read_atomic(struct reader *r)
 {
-	struct copies first, last;
+	struct fix_copies first, last;
 	unsigned lock = 0;
 
 	if (r->nwords > 1 && !strncmp(r->word[1], "lock=", 5)) {
@@ -111,7 +89,7 @@ static err_t read_atomic(struct reader *r)
 
 static err_t read_guard(struct reader *r)
 {
-	struct copies c;
+	struct fix_copies c;
 	uint64_t address;
 
 	if (r->nwords != 2)
@@ -134,7 +112,7 @@ static err_t check_thread(const struct reader *r, const char *id)
 
 static err_t read_order(struct reader *r)
 {
-	struct copies first, last;
+	struct fix_copies first, last;
 	bool each = r->nwords > 4 && !strcmp(r->word[3], "each");
 
 	if (r->nwords != 3 && !each)
@@ -153,7 +131,7 @@ static err_t read_order(struct reader *r)
 
 static err_t read_join(struct reader *r)
 {
-	struct copies c;
+	struct fix_copies c;
 
 	if (r->nwords < 3)
 		return wrong(r, "expected: join FILE:LINE THREAD ...", NULL);
@@ -169,7 +147,7 @@ static err_t read_join(struct reader *r)
 /* A call in this statement, or a store. */
 static err_t read_at(struct reader *r)
 {
-	struct copies c;
+	struct fix_copies c;
 
 	if (r->nwords != 2)
 		return wrong(r, "expected a FILE:LINE behind", r->word[0]);

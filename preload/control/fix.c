@@ -17,6 +17,10 @@
 #include "preload/raw.h"
 #include "preload/translate/translate.h"
 
+#define INSN_MAX 15
+#define FIX_CHECKS 4       /* reads that one condition is made of */
+#define AGAIN_NS 20000000 /* a wait is looked at again so often, in case nobody is there to end it */
+
 /* A region that a thread is in. */
 struct stay {
 	uint32_t item;
@@ -28,14 +32,14 @@ struct fix_thread {
 	struct stay stay[FIX_NESTED];
 	unsigned nstays;
 	uint32_t waits[FIX_LOCKS];  /* how often it held them before it began to wait for a condition */
-	uint64_t address, value;    /* what its last check read ... */
-	unsigned size;              /* ... and how wide; 0: it has read nothing */
+	struct {
+		uint64_t pc, address, value;
+		unsigned size;      /* bytes; 0: nothing was read there since the last wait */
+	} read[FIX_CHECKS];         /* what its checks read */
 	uint32_t asked[FIX_ITEMS];  /* how often it came to the target of an order */
 	bool wake_all;              /* the signal it is about to send is to wake all */
 };
 
-#define INSN_MAX 15
-#define AGAIN_NS 20000000 /* a wait is looked at again so often, in case nobody is there to end it */
 
 static struct fix fix RAW_LARGE;
 static struct fix_thread threads[CTL_THREADS] RAW_LARGE;
@@ -263,12 +267,23 @@ static bool has_happened(const struct shim_thread *me, uint32_t item, uint32_t t
 	return by_all && __atomic_load_n(&o->done, __ATOMIC_ACQUIRE) > 0;
 }
 
+/* Who does the first part itself waits for the others to have done it as often; who does not, as often as it comes here. */
+static uint32_t times_of(const struct shim_thread *t, uint32_t item)
+{
+	uint32_t asked = ++state_of(t)->asked[item];
+
+	for (unsigned i = 0; i < fix.nnamed; i++)
+		if (fix.named[i].item == item && is_named(t, i) && fix.named[i].done)
+			return fix.named[i].done;
+	return asked;
+}
+
 /* A thread that ends wakes nobody here, so it is looked for again and again. */
 static void wait_for_source(struct tr_ctx *c, uint32_t item)
 {
 	struct fix_item *o = &fix.item[item];
 	const uint64_t args[6] = { (uint64_t)&o->done, 0 /* FUTEX_WAIT */ };
-	uint32_t times = ++state_of(c->thread)->asked[item], done;
+	uint32_t times = times_of(c->thread, item), done;
 	struct fix_patience p = { 0 };
 	bool waits = false;
 
@@ -310,15 +325,18 @@ static void check(const struct tr_ctx *c, uint64_t pc)
 	struct fix_thread *f = state_of(c->thread);
 	const uint8_t *code = (const uint8_t *)pc;
 	struct insn in;
+	unsigned i = 0;
 
-	f->size = 0;
-	if (!insn_decode(&in, code, INSN_MAX, pc) || !(in.flags & INSN_MEM) || in.flags & INSN_USES_FS)
+	while (i < FIX_CHECKS && f->read[i].size && f->read[i].pc != pc)
+		i++;
+	if (i == FIX_CHECKS || !insn_decode(&in, code, INSN_MAX, pc) || !(in.flags & INSN_MEM) || in.flags & INSN_USES_FS)
 		return;
-	f->address = tr_operand_address(&in, pc, code, c);
-	f->value = 0;
 	unsigned size = insn_memory_size(&in);
-	if (size && size <= sizeof f->value && tr_copy(&f->value, (const void *)f->address, size))
-		f->size = size;
+	f->read[i].pc = pc;
+	f->read[i].address = tr_operand_address(&in, pc, code, c);
+	f->read[i].value = 0;
+	f->read[i].size = size && size <= sizeof f->read[i].value &&
+			  tr_copy(&f->read[i].value, (const void *)f->read[i].address, size) ? size : 0;
 }
 
 /* ---- at run time ---- */
@@ -398,11 +416,19 @@ void ctl_fix(struct tr_ctx *c, uint64_t pc, enum ctl_at at)
 	points_at(c, pc, at, false);
 }
 
+/* Of all that led to the wait nothing has changed. */
 static bool is_unchanged(const struct fix_thread *f)
 {
-	uint64_t now = 0;
+	bool some = false;
 
-	return f->size && tr_copy(&now, (const void *)f->address, f->size) && now == f->value;
+	for (unsigned i = 0; i < FIX_CHECKS && f->read[i].size; i++) {
+		uint64_t now = 0;
+
+		if (!tr_copy(&now, (const void *)f->read[i].address, f->read[i].size) || now != f->read[i].value)
+			return false;
+		some = true;
+	}
+	return some;
 }
 
 /* What it waits for has not come: it waits again, as a loop around the wait would. */
@@ -424,7 +450,8 @@ static void wait_again(struct shim_thread *t, pthread_cond_t *cond, pthread_mute
 		if (is_unchanged(f) && !fix_wait(&p, t, &never, 0, "what its condition is about, at check ", 0))
 			break;
 	}
-	f->size = 0;
+	for (unsigned i = 0; i < FIX_CHECKS; i++)
+		f->read[i].size = 0;
 }
 
 /* As often as it held the fix's locks before, it holds them again; the mutex first: else who holds the one may want the other. */
@@ -443,8 +470,7 @@ static void wait_ends(struct shim_thread *t, pthread_mutex_t *mutex)
 			fix_lock_take_again(t, i, depth);
 			REAL(pthread_mutex_lock)(mutex);
 		} else {
-			fix_lock_release_all(t, i);
-			fix_lock_take_again(t, i, depth);
+			fix_lock_set_depth(i, depth);
 		}
 	}
 }
@@ -468,7 +494,7 @@ void ctl_fix_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint6
 	case TRC_OP_WAIT: case TRC_OP_TIMEDWAIT:
 		if (at == TRC_AT_BLOCK)
 			wait_begins(t);
-		else if (at == TRC_AT_DONE && state_of(t)->size)
+		else if (at == TRC_AT_DONE && fix.checks)
 			wait_again(t, (pthread_cond_t *)object, (pthread_mutex_t *)value);
 		if (at == TRC_AT_DONE)
 			wait_ends(t, (pthread_mutex_t *)value);

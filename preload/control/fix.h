@@ -72,6 +72,7 @@ bool fix_lock_try(const struct shim_thread *t, uint32_t lock);
 bool fix_lock_is_mine(const struct shim_thread *t, uint32_t lock);
 /* All that t holds of it; and as often again. */
 uint32_t fix_lock_release_all(const struct shim_thread *t, uint32_t lock);
+void fix_lock_set_depth(uint32_t lock, uint32_t depth); /* of one that is the caller's */
 void fix_lock_take_again(struct shim_thread *t, uint32_t lock, uint32_t depth);
 void fix_locks_forked(const struct shim_thread *t);
 

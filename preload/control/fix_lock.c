@@ -149,6 +149,11 @@ uint32_t fix_lock_release_all(const struct shim_thread *t, uint32_t lock)
 	return depth;
 }
 
+void fix_lock_set_depth(uint32_t lock, uint32_t depth)
+{
+	locks[lock].depth = depth;
+}
+
 void fix_lock_take_again(struct shim_thread *t, uint32_t lock, uint32_t depth)
 {
 	if (wait_for_it(t, lock))
