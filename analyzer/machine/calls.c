@@ -224,6 +224,8 @@ static void apply_call(struct mach_run *r, const struct trc_enter *en, const str
 	switch (en->rec.flags) {
 	case SYS_mmap:
 		mem_map(mem, result, result + a[1], (unsigned)a[2], has_effect(l, TRC_EFFECT_MODULE));
+		if (a[3] & MAP_SHARED)
+			run_note_shared(r, result, result + a[1], !(a[3] & MAP_ANONYMOUS));
 		shadow_forget_memory(r->m, result, a[1]);
 		img_remove_range(r->images, result, result + a[1]);
 		break;
@@ -250,8 +252,10 @@ static void apply_call(struct mach_run *r, const struct trc_enter *en, const str
 			r->m->frame->g.guest_GS_CONST = a[1];
 		break;
 	case SYS_shmat:
-		for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx))
+		for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx)) {
 			mem_map(mem, e->address, e->address + e->length, MEM_R | MEM_W, false);
+			run_note_shared(r, e->address, e->address + e->length, false);
+		}
 		break;
 	default:
 		break;

@@ -223,6 +223,11 @@ static void find_for_branch(struct search *s, struct frame *f)
 		sources_find(s, f);
 	classify(s, f, &reads);
 	s->sources.n = 0;
+	for (int c = CLASS_SOURCE; c <= CLASS_NEAR && !s->suspected; c++)
+		if (reads.of[c].n) {
+			s->suspect = *reads.of[c].v[0];
+			s->suspected = true;
+		}
 	for (int c = 0; c < NCLASSES; c++) {
 		size_t first = f->n;
 

@@ -355,6 +355,13 @@ static void describe_divergence(struct mach_run *r)
 			   r->blamed ? r->blamed_insn : mach_thread_insns(r, r->res.thread), why);
 	free(place);
 	free(why);
+	if (!r->blamed)
+		run_blame(r, r->res.thread, r->nthreads < 2);
+	if (r->reason) {
+		why = r->why;
+		r->why = xasprintf("%s; %s", why, r->reason);
+		free(why);
+	}
 	add_reason(r, "the trace is incomplete: ", run_degraded(r));
 	add_reason(r, "", unrecorded(r));
 }

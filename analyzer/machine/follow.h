@@ -221,6 +221,12 @@ struct wanted_load {
 	uint64_t value;
 };
 
+/* Memory that is mapped MAP_SHARED. */
+struct shared_range {
+	uint64_t start, end;
+	bool file;
+};
+
 struct checkpoint {
 	uint64_t time;
 	struct mem_image image;
@@ -248,6 +254,10 @@ struct mach_run {
 	uint64_t brk;
 	VEC(struct file_map) files;
 	VEC(struct run_file *) opened;
+	/* What others may change without a word in the record; only ever added to. */
+	VEC(struct shared_range) shared;
+	unsigned blames;
+	char *reason; /* blame.c: of the first mismatch that is not resolved */
 	VEC(uint64_t) item_pcs; /* where to stop: instructions with items, and until_pc; sorted */
 	VEC(struct load_force) forces; /* by thread and instruction number */
 	uint64_t force_serial;
@@ -408,6 +418,13 @@ enum action run_return_from_handler(struct mach_run *r, struct run_thread *t);
 void run_note(struct mach_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void run_undetermined(struct mach_run *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* blame.c */
+void run_note_shared(struct mach_run *r, uint64_t start, uint64_t end, bool file);
+/* Sets r->reason if there is one to be found; the run stands where a mismatch is, and does so
+ * afterwards. alone: no other thread can be the reason, any read of its own may. */
+void run_blame(struct mach_run *r, uint32_t thread, bool alone);
+char *run_racy_reason(struct mach_run *r, uint32_t thread, uint64_t address);
 
 /* checkpoint.c */
 struct checkpoint *checkpoint_take(struct mach_run *r);

@@ -190,6 +190,8 @@ static void load_region(struct mach_run *r, const struct trc_region *g)
 		run_file_map(r, g->start, g->end, m->offset + (g->start - m->start), m);
 	if (flags & TRC_REGION_BRK)
 		r->brk = g->end;
+	if ((flags & TRC_REGION_SHARED) && !is_ours(g))
+		run_note_shared(r, g->start, g->end, true);
 	if ((flags & TRC_REGION_SHARED) && (g->prot & MEM_W) && g->path_len && !is_ours(g))
 		run_note(r, "memory shared with others at 0x%" PRIx64 " is taken to be private",
 			 g->start);

@@ -71,6 +71,8 @@ void mach_close(struct mach_run *r)
 	vec_free(&r->computed);
 	free_words(r->notes.v, r->notes.n);
 	free_words(r->undetermined.v, r->undetermined.n);
+	vec_free(&r->shared);
+	free(r->reason);
 	free(r->why);
 	free(r);
 }

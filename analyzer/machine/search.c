@@ -169,6 +169,8 @@ void search_checkpoint(struct mach_run *r)
 	s->pinned = s->desperate = false;
 	free(s->first_why);
 	s->first_why = NULL;
+	free(r->reason);
+	r->reason = NULL;
 	if (s->nbases == MAX_BASES)
 		thin_bases(r, s);
 	s->bases[s->nbases].forces = r->force_serial;
@@ -450,6 +452,8 @@ static void push_frame(struct mach_run *r, struct search *s, struct frame *f)
 		s->first_pc = r->mismatch_pc;
 		s->first_thread = f->thread;
 		s->first_insn = f->insn;
+		s->suspected = false;
+		run_blame(r, f->thread, false);
 	}
 	f->time = r->time;
 	if (!s->frames.n && s->first_time < r->time)
@@ -537,6 +541,15 @@ bool search_resolve(struct mach_run *r, struct run_thread *t)
 	return false;
 }
 
+/* No order was found that gives it the value it had. */
+static void suspect_race(struct mach_run *r, const struct search *s)
+{
+	uint64_t address = 8 * s->suspect.word + s->suspect.first;
+
+	if (!r->reason && s->suspected)
+		r->reason = run_racy_reason(r, s->suspect.thread, address);
+}
+
 /* Says what was wrong first, not what the last try ran into. */
 bool search_complain(struct mach_run *r)
 {
@@ -547,6 +560,7 @@ bool search_complain(struct mach_run *r)
 	r->blamed = true;
 	r->blamed_thread = r->search->first_thread;
 	r->blamed_insn = r->search->first_insn;
+	suspect_race(r, r->search);
 	return true;
 }
 

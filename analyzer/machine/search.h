@@ -123,6 +123,8 @@ struct search {
 		size_t index;
 		uint32_t times; /* the same read in a row */
 	} last[LAST_TOUCHES]; /* by word; collisions only cost memory */
+	struct touch suspect; /* of the first mismatch: the likeliest read of what others write ... */
+	bool suspected;       /* ... if there is one */
 	VEC(struct wrong_ahead) wrong; /* threads that went wrong when looking ahead */
 	VEC(struct source) sources; /* of the branch that went wrong: sources.c */
 	struct buffers *buffers; /* while that is done for a load: who may still have stored it */
