@@ -55,6 +55,8 @@ static void at_event(struct mach_run *r, struct execution *x, struct run_thread 
 		exec_failed(r, x, t->index, 0, g->guest_RDX);
 		return;
 	}
+	if (x->try)
+		exec_try_event(r, x, t->index);
 	if (x->onward && onward_event(r, t)) {
 		x->done = true;
 		return;
@@ -177,7 +179,10 @@ static void go(struct mach_run *r, struct execution *x, struct run_thread *t, ui
 			break;
 		case STOP_SYSCALL:
 			x->made = !point && x->young_first && makes_thread(r);
-			exec_syscall(r, x, t);
+			if (x->try)
+				exec_try_syscall(r, x, t);
+			else
+				exec_syscall(r, x, t);
 			break;
 		case STOP_NONDET:
 			at_nondet(r, x, t);
@@ -249,7 +254,7 @@ static void see_decision(struct mach_run *r, struct execution *x)
 }
 
 /* Points in order; a thread that blocks before its point is left for later. */
-static void run_points(struct mach_run *r, struct execution *x)
+void exec_run_points(struct mach_run *r, struct execution *x)
 {
 	size_t idle = 0;
 
@@ -443,7 +448,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void set_breaks(struct mach_run *r, struct execution *x)
+void exec_set_breaks(struct mach_run *r, struct execution *x)
 {
 	size_t n = 0;
 
@@ -461,7 +466,7 @@ static void set_breaks(struct mach_run *r, struct execution *x)
 }
 
 /* In the committed order these threads were inside calls; futexes are emulated from here. */
-static void settle_calls(struct mach_run *r, struct execution *x)
+void exec_settle_calls(struct mach_run *r, struct execution *x)
 {
 	for (size_t i = 0; i < r->nthreads; i++) {
 		struct run_thread *t = &r->threads[i];
@@ -508,14 +513,14 @@ static void execute(struct mach_run *r, struct execution *x)
 {
 	exec_counts_reset(x);
 	r->fresh = EXEC_FRESH_MAPS;
-	set_breaks(r, x);
+	exec_set_breaks(r, x);
 	r->free = true;
-	settle_calls(r, x);
+	exec_settle_calls(r, x);
 	x->began = r->time;
 	x->longest = LONGEST + (r->length > r->time ? 2 * (r->length - r->time) : 0);
 	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
-	run_points(r, x);
+	exec_run_points(r, x);
 	x->broken = x->at < x->nstrict && !x->passage.seen;
 	exec_fate_passed(r, x);
 	if (!x->done)

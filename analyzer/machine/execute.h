@@ -77,6 +77,8 @@ struct execution {
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
 	struct exec_passage passage;
 	uint64_t began, longest; /* ... and how long it may take */
+	const struct mach_try *try; /* no recorded failure is asked for: see execute_try.c */
+	struct mach_tried *tried;
 	bool onward;         /* from where the record ends: nothing is asked, see onward.c */
 	bool done;
 };
@@ -90,6 +92,17 @@ void exec_free(struct mach_run *r, struct execution *x);
 void exec_go(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t n);
 void exec_go_before(struct mach_run *r, struct execution *x, struct run_thread *t);
 bool exec_let_others(struct mach_run *r, struct execution *x, uint32_t but);
+void exec_run_points(struct mach_run *r, struct execution *x);
+void exec_set_breaks(struct mach_run *r, struct execution *x);
+void exec_settle_calls(struct mach_run *r, struct execution *x);
+
+/* execute_try.c: an order of the caller's own, watched */
+void exec_try_event(struct mach_run *r, struct execution *x, uint32_t thread);
+void exec_try_syscall(struct mach_run *r, struct execution *x, struct run_thread *t);
+void exec_try_ended(struct mach_run *r, struct execution *x, uint32_t thread);
+void exec_try_exit(struct execution *x, uint32_t thread, int status);
+void exec_try_failed(struct mach_run *r, struct execution *x, uint32_t thread, int sig, uint64_t pc);
+void exec_try_left(struct mach_run *r, struct execution *x, uint32_t thread, const char *what);
 
 /* onward.c: t calls the record primitive; true: it goes no further. */
 bool onward_event(struct mach_run *r, struct run_thread *t);

@@ -160,11 +160,18 @@ static void thread_exit(struct mach_run *r, struct execution *x, struct run_thre
 		wake(r, x, word, 1, FUTEX_BITSET_MATCH_ANY);
 	}
 	t->s.life = LIFE_ENDED;
+	if (x->try)
+		exec_try_ended(r, x, t->index);
 }
 
 static void process_exit(struct mach_run *r, struct execution *x, struct run_thread *t)
 {
 	const struct trc_failure *f = r->t->failure;
+
+	if (x->try) {
+		exec_try_exit(x, t->index, (int)(exec_arg(r, 0) & 0xff));
+		return;
+	}
 	bool same = f && f->rec.flags == TRC_FAIL_EXIT && f->status == (int32_t)(exec_arg(r, 0) & 0xff);
 
 	exec_decide(x, same ? MACH_OUT_FAILED : MACH_OUT_PASSED, t->index, r->m->frame->g.guest_RIP,

@@ -129,6 +129,10 @@ static char *other_failure(struct mach_run *r, uint32_t t, int sig, uint64_t pc,
 
 void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, uint64_t pc)
 {
+	if (x->try) {
+		exec_try_failed(r, x, t, sig, pc);
+		return;
+	}
 	const struct trc_failure *f = r->t->failure;
 	bool same = f && (!sig || f->signal == sig) && f->regs[TRC_RIP] == pc;
 
@@ -152,6 +156,10 @@ void exec_failed(struct mach_run *r, struct execution *x, uint32_t t, int sig, u
 /* What the failing thread did before that counts. */
 void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what)
 {
+	if (x->try) {
+		exec_try_left(r, x, t, what);
+		return;
+	}
 	uint64_t pc = r->m->frame->g.guest_RIP;
 	char *place = run_place(r, pc);
 	bool past = x->passage.seen || exec_past(r, x) || x->turned;

@@ -301,6 +301,7 @@ struct mach_run {
 	 * done in halves takes no instruction, so the log does not tell when its turn was. */
 	bool by_log;
 	struct execution *execution;
+	struct checkpoint *try_from; /* where mach_try() begins; NULL: not said */
 	uint64_t fresh;         /* where its next new mapping goes */
 	VEC(struct trc_sync *) computed; /* operations that onward.c made up */
 	struct run_seek *seek; /* seek.c; NULL: nobody moved about yet */

@@ -367,4 +367,62 @@ struct mach_order {
 err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_outcome *out);
 void mach_outcome_free(struct mach_outcome *o);
 
+/* ---- trying orders of one's own, watched (execute_try.c) ---- */
+
+/*
+ * A place that a thread passes: an instruction (its pc), or an operation at a call site
+ * (mach_sync_place()). nth counts from 1 since the moment of mach_try_from(), inside of the operation
+ * `inside' (0: of none) that the thread has begun and not ended.
+ */
+struct mach_step {
+	uint32_t thread;
+	uint64_t place, inside, nth;
+};
+
+uint64_t mach_sync_place(unsigned op_at, uint64_t site);
+/* The place of the operation's end, where this is its beginning; else 0. */
+uint64_t mach_sync_inside(unsigned op_at, uint64_t site);
+
+struct mach_try_hooks {
+	void *arg;
+	void (*access)(void *arg, const struct mach_access *a);
+	/* The record lives no longer than the call. */
+	void (*sync)(void *arg, uint32_t thread, const struct trc_sync *rec);
+	void (*born)(void *arg, uint32_t thread, uint32_t parent);
+	void (*ended)(void *arg, uint32_t thread);
+	void (*output)(void *arg, int fd, const void *bytes, size_t n);
+};
+
+struct mach_try {
+	const struct mach_step *steps; /* executed in this order; then each thread goes as far as it can */
+	size_t nsteps;
+	uint64_t most;                 /* instructions before it counts as endless; 0: a built-in number */
+	struct mach_try_hooks hooks;
+};
+
+enum mach_tried_end {
+	MACH_TRIED_EXIT,    /* the process ended: status */
+	MACH_TRIED_FAILED,  /* a signal (sig), or an assertion (sig 0), of `thread' at pc */
+	MACH_TRIED_STUCK,   /* no thread can go on */
+	MACH_TRIED_ENDLESS, /* after so many instructions it had not ended */
+	MACH_TRIED_LEFT,    /* needs what was not recorded: why */
+};
+
+struct mach_tried {
+	enum mach_tried_end end;
+	char *why;      /* in words, malloc'd */
+	uint32_t thread;
+	uint64_t pc;
+	int sig, status;
+	size_t steps;   /* of the order that were executed */
+	uint64_t insns;
+};
+
+/* From here on orders begin at this moment of the run. */
+err_t mach_try_from(struct mach_run *r, uint64_t from);
+err_t mach_try(struct mach_run *r, const struct mach_try *o, struct mach_tried *out);
+/* Memory as it is where orders begin: mach_read() shows that then. */
+void mach_try_rewind(struct mach_run *r);
+void mach_tried_free(struct mach_tried *t);
+
 #endif

@@ -48,6 +48,7 @@ void mach_close(struct mach_run *r)
 	run_seek_free(r);
 	for (size_t i = 0; i < r->checkpoints.n; i++)
 		checkpoint_free(r, r->checkpoints.v[i]);
+	checkpoint_free(r, r->try_from);
 	for (size_t i = 0; r->threads && i < r->nthreads; i++) {
 		vec_free(&r->threads[i].recs);
 		path_cursor_free(&r->threads[i].s.cursor);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every combination of values that reads can see. An executed trace stands for all orders in which
+ * each read sees the same. Where in one of those a read would see something else, there is a *way out*:
+ * the histories of all threads in that state, with the read of the other value. When no executed trace
+ * extends it, it is executed, and that gives a trace of a new class. When every way out of every trace
+ * is extended by another, all have been seen: take any execution, and the longest of its beginnings
+ * that a trace stands for; its next event is a way out of that trace, so another stands for more.
+ */
+#include "analyzer/explore/drive.h"
+
+#include <string.h>
+
+#define MAX_STATES 1000000u /* of one trace */
+#define MAX_WAYS 200000u    /* waiting to be executed */
+
+struct way {
+	struct mach_step *steps;
+	size_t nsteps;
+	uint32_t trace;
+	uint32_t *position;
+	uint32_t thread;
+	uint64_t history; /* of the thread, with what the read would see; 0: a deadlock */
+};
+
+struct class {
+	uint32_t nthreads;
+	uint32_t *length;
+	uint64_t **histories; /* by thread and event */
+};
+
+struct xpl_closure {
+	VEC(struct class) classes;
+	VEC(struct way) ways;   /* a stack: the latest first */
+	uint64_t *known;        /* hashes of ways out that were seen */
+	size_t nknown, cap;
+	uint32_t next;          /* trace whose ways out were not looked for yet */
+};
+
+struct xpl_closure *xpl_closure_new(void)
+{
+	return xcalloc(1, sizeof(struct xpl_closure));
+}
+
+static void way_free(struct way *w)
+{
+	free(w->steps);
+	free(w->position);
+}
+
+void xpl_closure_free(struct xpl_closure *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->classes.n; i++) {
+		for (uint32_t t = 0; t < c->classes.v[i].nthreads; t++)
+			free(c->classes.v[i].histories[t]);
+		free(c->classes.v[i].histories);
+		free(c->classes.v[i].length);
+	}
+	for (size_t i = 0; i < c->ways.n; i++)
+		way_free(&c->ways.v[i]);
+	vec_free(&c->classes);
+	vec_free(&c->ways);
+	free(c->known);
+	free(c);
+}
+
+void xpl_closure_add(struct xpl_closure *c, const struct xpl_trace *t)
+{
+	struct class k = { .nthreads = t->nthreads };
+
+	k.length = xcalloc(t->nthreads + 1, sizeof *k.length);
+	k.histories = xcalloc(t->nthreads + 1, sizeof *k.histories);
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		size_t n = t->threads[i].events.n;
+
+		k.length[i] = (uint32_t)n;
+		k.histories[i] = xmalloc((n + 1) * sizeof **k.histories);
+		for (size_t e = 0; e < n; e++)
+			k.histories[i][e] = xpl_at(t, i, (uint32_t)e)->history;
+	}
+	vec_push(&c->classes, k);
+}
+
+bool xpl_closure_same(const struct xpl_closure *c, const struct xpl_trace *t)
+{
+	for (size_t i = 0; i < c->classes.n; i++) {
+		const struct class *k = &c->classes.v[i];
+		bool same = true;
+
+		for (uint32_t th = 0; th < t->nthreads && same; th++) {
+			uint32_t n = (uint32_t)t->threads[th].events.n;
+
+			same = k->length[th] == n && (!n || k->histories[th][n - 1] == xpl_at(t, th, n - 1)->history);
+		}
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+/* Does the class begin like this? The thread's own history has `history' behind its position. */
+static bool extends(const struct class *k, const struct xpl_trace *t, const uint32_t *position,
+		    uint32_t thread, uint64_t history)
+{
+	for (uint32_t i = 0; i < t->nthreads; i++) {
+		uint32_t n = position[i];
+
+		if (i == thread && (k->length[i] <= n || k->histories[i][n] != history))
+			return false;
+		if (n && (k->length[i] < n || k->histories[i][n - 1] != xpl_at(t, i, n - 1)->history))
+			return false;
+	}
+	return true;
+}
+
+bool xpl_closure_has(struct xpl_closure *c, const struct xpl_trace *t, const uint32_t *position,
+		     uint32_t thread, uint64_t history)
+{
+	for (size_t i = c->classes.n; i-- > 0;)
+		if (extends(&c->classes.v[i], t, position, thread, history))
+			return true;
+	return false;
+}
+
+/* ---- looking for ways out ---- */
+
+struct looking {
+	struct xpl_drive *d;
+	struct xpl_closure *c;
+	const struct xpl_trace *t;
+	uint32_t trace;
+	bool full;
+};
+
+/* False: it was seen before. */
+static bool note_way(struct xpl_closure *c, uint64_t h)
+{
+	h |= !h;
+	if (2 * (c->nknown + 1) > c->cap) {
+		uint64_t *old = c->known;
+		size_t n = c->cap;
+
+		c->cap = n ? 2 * n : 1024;
+		c->known = xcalloc(c->cap, sizeof *c->known);
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = old[i] & (c->cap - 1); old[i]; k = (k + 1) & (c->cap - 1))
+				if (!c->known[k]) {
+					c->known[k] = old[i];
+					break;
+				}
+		free(old);
+	}
+	size_t k = h & (c->cap - 1);
+	while (c->known[k] && c->known[k] != h)
+		k = (k + 1) & (c->cap - 1);
+	if (c->known[k])
+		return false;
+	c->known[k] = h;
+	c->nknown++;
+	return true;
+}
+
+static uint64_t state_hash(const struct xpl_trace *t, const uint32_t *position, uint32_t thread, uint64_t history)
+{
+	uint64_t h = xpl_mix(history, thread);
+
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		h = xpl_mix(h, position[i] ? xpl_at(t, i, position[i] - 1)->history : i);
+	return h;
+}
+
+static uint64_t history_with(const struct xpl_trace *t, uint32_t thread, uint32_t at, uint64_t value)
+{
+	struct xpl_trace *one = xpl_trace_new(t->nthreads);
+	struct xpl_event e = *xpl_at(t, thread, at);
+	uint64_t h;
+
+	/* As if it had been observed: a trace of its own gives the hash of the last link. */
+	if (xpl_is_access(&e))
+		e.value = value;
+	else
+		e.result = (int32_t)value;
+	if (at) {
+		vec_push(&one->events, *xpl_at(t, thread, at - 1));
+		vec_push(&one->threads[thread].events, 0);
+	}
+	xpl_trace_add(one, &e);
+	h = one->events.v[one->events.n - 1].history;
+	xpl_trace_free(one);
+	return h;
+}
+
+static void push(struct looking *l, const struct xpl_path *path, const uint32_t *position, uint32_t thread,
+		 uint64_t history)
+{
+	struct way w = { .trace = l->trace, .thread = thread, .history = history };
+
+	xpl_steps_of(l->t, path, &w.steps, &w.nsteps);
+	w.position = xmalloc((l->t->nthreads + 1) * sizeof *w.position);
+	memcpy(w.position, position, l->t->nthreads * sizeof *w.position);
+	vec_push(&l->c->ways, w);
+	l->d->ways++;
+	l->full |= l->c->ways.n >= MAX_WAYS;
+}
+
+static bool on_way(void *arg, const struct xpl_way_out *w)
+{
+	struct looking *l = arg;
+	uint64_t history = history_with(l->t, w->thread, w->position[w->thread], w->value);
+
+	if (!note_way(l->c, state_hash(l->t, w->position, w->thread, history)) ||
+	    xpl_closure_has(l->c, l->t, w->position, w->thread, history))
+		return false;
+	push(l, w->path, w->position, w->thread, history);
+	return l->full || (l->d->o->deadline > 0 && !(l->d->ways & 63) && xpl_drive_over(l->d));
+}
+
+static bool on_deadlock(void *arg, const uint32_t *position, const struct xpl_path *path)
+{
+	struct looking *l = arg;
+
+	/* An execution that ended there is one already. */
+	bool here = true;
+	for (uint32_t i = 0; i < l->t->nthreads && here; i++)
+		here = position[i] == l->t->threads[i].events.n;
+	if (!here && note_way(l->c, state_hash(l->t, position, XPL_NONE, 1)))
+		push(l, path, position, XPL_NONE, 0);
+	return l->full;
+}
+
+static void look(struct xpl_drive *d, uint32_t trace)
+{
+	struct looking l = { d, d->closure, d->traces.v[trace], trace, false };
+	const struct xpl_ways ways = { &l, on_way, on_deadlock };
+	struct xpl_path path = { 0 };
+
+	if (xpl_search_ways(l.t, &ways, MAX_STATES, &path) != XPL_IMPOSSIBLE)
+		d->too_large++;
+	d->states += path.states;
+	xpl_path_free(&path);
+}
+
+err_t xpl_closure_step(struct xpl_drive *d, bool *done)
+{
+	struct xpl_closure *c = d->closure;
+
+	while (!xpl_drive_over(d)) {
+		if (!c->ways.n) {
+			if (c->next >= d->traces.n) {
+				*done = true;
+				return NULL;
+			}
+			look(d, c->next++);
+			continue;
+		}
+		struct way w = c->ways.v[--c->ways.n];
+		const struct xpl_trace *t = d->traces.v[w.trace];
+		uint32_t number;
+		bool stale = w.history && xpl_closure_has(c, t, w.position, w.thread, w.history);
+		err_t e = NULL;
+
+		d->constraints += !stale;
+		if (!stale)
+			e = xpl_drive_try(d, w.steps, w.nsteps, &number);
+		way_free(&w);
+		if (!stale)
+			return e;
+	}
+	return NULL;
+}

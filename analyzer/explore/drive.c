@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The loop: an order is chosen, executed, and what it showed is taken in. */
+#include "analyzer/explore/drive.h"
+
+#include <string.h>
+#include <time.h>
+
+#define MAX_TRACES 20000u
+#define PCT_DEPTH 3u
+
+const char *const xpl_reason_name[XPL_REASONS] = {
+	[XPL_BY_ORDER] = "order", [XPL_BY_LOCKS] = "locks", [XPL_BY_DATA] = "values", [XPL_BY_WRITES] = "writes",
+};
+
+double xpl_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void xpl_drive_new(struct xpl_drive *d, const struct xpl_drive_options *o, const struct xpl_executor *exec)
+{
+	*d = (struct xpl_drive){ .o = o, .exec = exec, .began = xpl_now(), .random = o->seed * 2 + 1 };
+	d->closure = xpl_closure_new();
+}
+
+void xpl_drive_free(struct xpl_drive *d)
+{
+	for (size_t i = 0; i < d->traces.n; i++)
+		xpl_trace_free(d->traces.v[i]);
+	vec_free(&d->traces);
+	vec_free(&d->known);
+	vec_free(&d->over_time);
+	vec_free(&d->failures);
+	free(d->table);
+	free(d->core_table);
+	free(d->left_why);
+	xpl_closure_free(d->closure);
+}
+
+struct xpl_known *xpl_known_at(struct xpl_drive *d, uint64_t key)
+{
+	if (2 * (d->known.n + 1) > d->table_cap) {
+		free(d->table);
+		d->table_cap = d->table_cap ? 2 * d->table_cap : 1024;
+		d->table = xcalloc(d->table_cap, sizeof *d->table);
+		for (size_t i = 0; i < d->known.n; i++) {
+			size_t k = d->known.v[i].key & (d->table_cap - 1);
+
+			while (d->table[k])
+				k = (k + 1) & (d->table_cap - 1);
+			d->table[k] = (uint32_t)i + 1;
+		}
+	}
+	size_t k = key & (d->table_cap - 1);
+	while (d->table[k] && d->known.v[d->table[k] - 1].key != key)
+		k = (k + 1) & (d->table_cap - 1);
+	if (!d->table[k]) {
+		vec_push(&d->known, (struct xpl_known){ .key = key });
+		d->table[k] = (uint32_t)d->known.n;
+	}
+	return &d->known.v[d->table[k] - 1];
+}
+
+bool xpl_drive_over(struct xpl_drive *d)
+{
+	if (d->stopped || d->over)
+		return true;
+	if ((d->o->max_schedules && d->schedules >= d->o->max_schedules) ||
+	    (d->o->deadline > 0 && xpl_now() >= d->o->deadline) || d->traces.n >= MAX_TRACES)
+		d->over = true;
+	return d->over;
+}
+
+/* ---- what an execution showed ---- */
+
+struct taking {
+	struct xpl_drive *d;
+	uint32_t trace;
+};
+
+static void take_pattern(void *arg, const struct xpl_pattern *p)
+{
+	struct taking *t = arg;
+	struct xpl_known *k = xpl_known_at(t->d, p->key);
+
+	if (!k->kind) {
+		k->kind = p->kind;
+		k->n = p->n;
+		memcpy(k->places, p->places, sizeof k->places);
+		k->trace = XPL_NONE;
+	}
+	if (k->status == XPL_COVERED)
+		return;
+	if (p->rule == XPL_RULE_COVERED) {
+		k->status = XPL_COVERED;
+		t->d->covered++;
+		return;
+	}
+	if (p->rule)
+		return;
+	/* Of several instances in one trace the most promising. */
+	if (k->trace == t->trace && k->wanted && k->score >= p->score)
+		return;
+	k->trace = t->trace;
+	k->score = p->score;
+	memcpy(k->steps, p->steps, sizeof k->steps);
+	k->wanted = true;
+}
+
+static void take_in(struct xpl_drive *d, struct xpl_trace *t, uint32_t number)
+{
+	struct taking taking = { d, number };
+	double by_kind[XPL_KINDS + 1], estimate;
+
+	if (!xpl_patterns(t, take_pattern, &taking, d->filtered))
+		d->cut = true;
+	d->cut |= t->cut;
+	estimate = xpl_patterns_estimate(t, by_kind);
+	if (estimate > d->estimate) {
+		d->estimate = estimate;
+		memcpy(d->estimate_by_kind, by_kind, sizeof by_kind);
+	}
+	vec_push(&d->over_time, (struct xpl_point){ xpl_now() - d->began, d->schedules, d->covered });
+}
+
+static enum xpl_bad bad_of(const struct xpl_drive *d, const struct xpl_seen *s)
+{
+	switch (s->tried.end) {
+	case MACH_TRIED_FAILED:
+		return XPL_BAD_FAILED;
+	case MACH_TRIED_STUCK:
+		return XPL_BAD_DEADLOCK;
+	case MACH_TRIED_ENDLESS:
+		return XPL_BAD_ENDLESS;
+	case MACH_TRIED_EXIT:
+		return d->o->bad_exit && d->o->bad_exit(d->o->arg, s->tried.status) ? XPL_BAD_EXIT : XPL_FINE;
+	default:
+		return XPL_FINE;
+	}
+}
+
+static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad bad)
+{
+	bool stop = !d->o->keep_going;
+
+	d->failing++;
+	if (d->o->failed && !d->o->failed(d->o->arg, s, bad, &stop))
+		return;
+	if (!d->first_found) {
+		d->first_found = true;
+		d->first_schedules = d->schedules;
+		d->first_constraints = d->constraints;
+		d->first_seconds = xpl_now() - d->began;
+	}
+	d->stopped |= stop;
+}
+
+err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number)
+{
+	struct xpl_seen seen = { 0 };
+
+	*number = XPL_NONE;
+	TRY(d->exec->run(d->exec->arg, steps, n, &seen));
+	d->schedules++;
+	d->not_enforced += seen.tried.steps < n;
+	if (seen.tried.end == MACH_TRIED_LEFT) {
+		d->left++;
+		d->unknown_left = true;
+		if (!d->left_why && seen.tried.why)
+			d->left_why = xstrdup(seen.tried.why);
+	}
+	if (xpl_closure_same(d->closure, seen.trace)) {
+		d->repeated++;
+		/* The order may be another: it can still show other patterns. */
+		take_in(d, seen.trace, XPL_NONE - 1);
+	} else {
+		vec_push(&d->traces, seen.trace);
+		*number = (uint32_t)d->traces.n - 1;
+		xpl_closure_add(d->closure, seen.trace);
+		take_in(d, seen.trace, *number);
+	}
+	enum xpl_bad bad = bad_of(d, &seen);
+	if (bad)
+		failed(d, &seen, bad);
+	if (*number != XPL_NONE)
+		seen.trace = NULL; /* it is kept */
+	xpl_seen_free(&seen);
+	if (d->o->progress && d->o->progress(d->o->arg))
+		d->stopped = true;
+	return NULL;
+}
+
+void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct mach_step **steps, size_t *n)
+{
+	*steps = xmalloc((p->events.n + 1) * sizeof **steps);
+	*n = 0;
+	for (size_t i = 0; i < p->events.n; i++) {
+		const struct xpl_event *e = &t->events.v[p->events.v[i]];
+
+		/* Threads begin when others wait for them; what libc does has no place of its own. */
+		if (e->place)
+			(*steps)[(*n)++] = (struct mach_step){ e->thread, e->place, e->inside, e->nth };
+	}
+}
+
+/* ---- random orders ---- */
+
+static uint64_t next_random(struct xpl_drive *d)
+{
+	d->random ^= d->random << 13;
+	d->random ^= d->random >> 7;
+	d->random ^= d->random << 17;
+	return d->random;
+}
+
+/* An order of the first trace's events that keeps program order: by chance, or by priorities. */
+static void random_order(struct xpl_drive *d, const struct xpl_trace *t, struct xpl_path *p)
+{
+	uint32_t *at = xcalloc(t->nthreads + 1, sizeof *at), changes[PCT_DEPTH];
+	uint64_t *priority = xcalloc(t->nthreads + 1, sizeof *priority);
+	bool pct = d->o->strategy == XPL_PCT;
+
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		priority[i] = next_random(d) | 1ull << 32;
+	for (unsigned i = 0; i < PCT_DEPTH; i++)
+		changes[i] = (uint32_t)(next_random(d) % (t->events.n + 1));
+	p->events.n = 0;
+	for (;;) {
+		uint32_t best = XPL_NONE, n = 0;
+
+		for (uint32_t i = 0; i < t->nthreads; i++) {
+			if (at[i] >= t->threads[i].events.n)
+				continue;
+			n++;
+			if (best == XPL_NONE || (pct ? priority[i] > priority[best] : next_random(d) % n == 0))
+				best = i;
+		}
+		if (best == XPL_NONE)
+			break;
+		vec_push(&p->events, t->threads[best].events.v[at[best]++]);
+		for (unsigned i = 0; pct && i < PCT_DEPTH; i++)
+			if (p->events.n == changes[i])
+				priority[best] = i;
+	}
+	free(at);
+	free(priority);
+}
+
+static err_t random_step(struct xpl_drive *d)
+{
+	struct xpl_path p = { 0 };
+	struct mach_step *steps;
+	uint32_t number;
+	size_t n;
+
+	random_order(d, d->traces.v[0], &p);
+	xpl_steps_of(d->traces.v[0], &p, &steps, &n);
+	err_t e = xpl_drive_try(d, steps, n, &number);
+	free(steps);
+	xpl_path_free(&p);
+	return e;
+}
+
+err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
+{
+	bool patterns_done = d->o->strategy != XPL_PCR, done = false;
+
+	vec_push(&d->traces, first);
+	xpl_closure_add(d->closure, first);
+	take_in(d, first, 0);
+	while (!xpl_drive_over(d) && !done) {
+		if (d->o->strategy == XPL_RANDOM || d->o->strategy == XPL_PCT) {
+			TRY(random_step(d));
+			continue;
+		}
+		if (!patterns_done) {
+			TRY(xpl_pcr_step(d, &patterns_done));
+			continue;
+		}
+		TRY(xpl_closure_step(d, &done));
+		/* A new trace may hold patterns nobody has seen. */
+		patterns_done = d->o->strategy != XPL_PCR;
+	}
+	if (done)
+		xpl_pcr_settle(d);
+	/* Patterns that another trace shows to be possible are open as long as one was given up. */
+	d->exhausted = done && !d->too_large && !d->cut && !d->unknown_left;
+	return NULL;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which order next: the strategies, over whatever executes orders.
+ *
+ * pcr   an uncovered pattern that the filter rules leave and an order can show, longest first; when
+ *       there is none left, the ways out of the traces seen (as mcr), so that what remains is proved
+ * mcr   every combination of values that reads can see, one execution for each
+ * pct   random priorities with a few change points
+ * random   random orders
+ */
+#ifndef CSCHED_EXPLORE_DRIVE_H
+#define CSCHED_EXPLORE_DRIVE_H
+
+#include "analyzer/explore/observe.h"
+#include "analyzer/explore/patterns.h"
+#include "analyzer/explore/search.h"
+
+enum xpl_strategy { XPL_PCR, XPL_MCR, XPL_PCT, XPL_RANDOM };
+
+/* What executes orders. Steps are in its terms: places of former traces. */
+struct xpl_executor {
+	void *arg;
+	err_t (*run)(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out);
+};
+
+enum xpl_status { XPL_OPEN, XPL_COVERED, XPL_INFEASIBLE };
+
+/* Why no order shows a pattern. */
+enum xpl_reason { XPL_BY_ORDER, XPL_BY_LOCKS, XPL_BY_DATA, XPL_BY_WRITES, XPL_REASONS };
+extern const char *const xpl_reason_name[XPL_REASONS];
+
+/* A pattern by its code places, whatever trace it was seen in. */
+struct xpl_known {
+	uint64_t key;
+	uint8_t kind, n;
+	uint64_t places[4];
+	enum xpl_status status;
+	enum xpl_reason reason;  /* of XPL_INFEASIBLE, and what was in the way of one that is open */
+	uint64_t object;         /* address of the lock that is in the way, or 0 */
+	bool undecided;          /* a search for it was given up */
+	uint32_t trace;          /* where an instance of it was seen last */
+	uint32_t steps[4];
+	uint32_t score;
+	bool wanted;             /* the filter rules leave it */
+};
+
+/* How an execution ended, when that is a failure. */
+enum xpl_bad { XPL_FINE, XPL_BAD_FAILED, XPL_BAD_DEADLOCK, XPL_BAD_ENDLESS, XPL_BAD_EXIT };
+
+struct xpl_drive_options {
+	enum xpl_strategy strategy;
+	uint64_t seed;
+	uint64_t max_schedules; /* 0: no limit */
+	double deadline;        /* CLOCK_MONOTONIC; 0: none */
+	bool keep_going;        /* behind a failure */
+	bool (*bad_exit)(void *arg, int status);
+	/* A failing order: false: it does not count (it could not be confirmed). *stop: that is enough. */
+	bool (*failed)(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);
+	/* After every execution; true: stop. */
+	bool (*progress)(void *arg);
+	void *arg;
+};
+
+struct xpl_point {
+	double seconds;
+	uint64_t schedules, covered;
+};
+
+struct xpl_drive {
+	const struct xpl_drive_options *o;
+	const struct xpl_executor *exec;
+	VEC(struct xpl_trace *) traces;  /* one per class of orders that was seen */
+	VEC(struct xpl_known) known;
+	uint32_t *table;                 /* key -> 1 + number in known */
+	size_t table_cap;
+	double estimate, estimate_by_kind[XPL_KINDS + 1];
+	VEC(struct xpl_point) over_time;
+	/* counts */
+	uint64_t schedules, not_enforced, left, failing, repeated, constraints, cores_used, cores, too_large;
+	uint64_t filtered[XPL_RULES];
+	uint64_t covered, ways, states;
+	uint64_t first_schedules, first_constraints; /* up to the first failure */
+	double first_seconds, began;
+	bool first_found;
+	bool exhausted, stopped, over; /* over: the budget */
+	bool cut;                      /* some trace had more events than are looked at */
+	bool unknown_left;             /* orders were not executed to their end: what they hide is open */
+	char *left_why;
+	/* private */
+	struct xpl_closure *closure;
+	VEC(uint64_t) failures;        /* signatures */
+	uint64_t *core_table;
+	size_t core_cap;
+	uint64_t random;
+};
+
+void xpl_drive_new(struct xpl_drive *d, const struct xpl_drive_options *o, const struct xpl_executor *exec);
+/* The trace of the first, recorded run; then everything else. */
+err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first);
+void xpl_drive_free(struct xpl_drive *d);
+double xpl_now(void);
+
+/* ---- between drive.c, closure.c and pcr.c ---- */
+
+/* The order as steps, up to its last event. */
+void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct mach_step **steps, size_t *n);
+/* Executes it and takes in what it showed; *number: of its trace, XPL_NONE when it is not new or failed to run. */
+err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number);
+bool xpl_drive_over(struct xpl_drive *d);
+struct xpl_known *xpl_known_at(struct xpl_drive *d, uint64_t key);
+
+/* closure.c */
+struct xpl_closure *xpl_closure_new(void);
+void xpl_closure_free(struct xpl_closure *c);
+void xpl_closure_add(struct xpl_closure *c, const struct xpl_trace *t);
+/* Is there an execution that extends this state and the way out? */
+bool xpl_closure_has(struct xpl_closure *c, const struct xpl_trace *t, const uint32_t *position,
+		     uint32_t thread, uint64_t history);
+/* Is it the same class as an earlier one? */
+bool xpl_closure_same(const struct xpl_closure *c, const struct xpl_trace *t);
+/* One more execution that must be of a new class; *done: there is none left. */
+err_t xpl_closure_step(struct xpl_drive *d, bool *done);
+
+/* pcr.c */
+err_t xpl_pcr_step(struct xpl_drive *d, bool *done);
+/* Every pattern that is neither covered nor proved: solved in each trace. */
+void xpl_pcr_settle(struct xpl_drive *d);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One exploration from beginning to end: record, follow, drive, and confirm what fails. */
+#include "analyzer/explore/explore.h"
+
+#include "analyzer/explore/enforce.h"
+#include "analyzer/hunt/interrupt.h"
+#include "analyzer/trace_image.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RUN_LIMIT 10.0     /* seconds for one native run */
+#define FOLLOW_SECONDS 60.0
+#define MOST_ATTEMPTS 4u   /* orders of one kind of failure that are tried natively until one fails */
+#define RUNS_EACH 2u       /* native runs per order */
+
+struct session {
+	const struct explore_options *o;
+	struct explore_result *res;
+	struct xpl_native native;
+	struct xpl_executor executor;
+	struct xpl_drive_options drive;
+};
+
+/* ---- executing ---- */
+
+static err_t run_on_machine(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out)
+{
+	struct session *s = arg;
+
+	return xpl_observe(s->res->run, s->res->images, s->res->prelude, steps, n, 0, out);
+}
+
+static bool bad_exit(void *arg, int status)
+{
+	struct session *s = arg;
+	const char *p = s->o->fail_exit;
+	char *end;
+
+	while (p && *p) {
+		long one = strtol(p, &end, 10);
+
+		if (end == p)
+			return false;
+		if (one == status)
+			return true;
+		p = *end == ',' ? end + 1 : end;
+	}
+	return false;
+}
+
+/* ---- confirming ---- */
+
+static struct explore_failure *failure_like(struct explore_result *r, const struct xpl_seen *seen, enum xpl_bad bad)
+{
+	for (size_t i = 0; i < r->failures.n; i++) {
+		struct explore_failure *f = &r->failures.v[i];
+
+		if (f->bad == bad && f->pc == seen->tried.pc && f->sig == seen->tried.sig)
+			return f;
+	}
+	vec_push(&r->failures, (struct explore_failure){ .bad = bad, .pc = seen->tried.pc, .sig = seen->tried.sig,
+							 .schedule = r->drive.schedules });
+	return &r->failures.v[r->failures.n - 1];
+}
+
+/* Did this run fail? Then its trace is kept. */
+static err_t take_trace(struct session *s, struct explore_failure *f, char *trace)
+{
+	struct trc *t = NULL;
+	err_t e = trc_open(trace, TRC_TOLERANT, &t);
+
+	if (e || !t->failure) {
+		if (t)
+			trc_close(t);
+		err_free(e);
+		return NULL;
+	}
+	f->text = trace_failure_text(t->failure);
+	trc_close(t);
+	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
+	f->confirmed = true;
+	return NULL;
+}
+
+static err_t confirm(struct session *s, struct explore_failure *f, const struct xpl_seen *seen)
+{
+	char *path = xasprintf("%s/schedule", s->native.work);
+	err_t e = xpl_native_write(seen->trace, s->res->t, s->res->images, s->res->prelude, path);
+
+	for (unsigned i = 0; i < RUNS_EACH && !e && !f->confirmed && !interrupt_pending(); i++) {
+		char *trace = NULL;
+
+		e = xpl_native_run(&s->native, path, &trace, NULL);
+		s->res->native_runs++;
+		f->attempts++;
+		if (!e && trace)
+			e = take_trace(s, f, trace);
+		free(trace);
+	}
+	free(path);
+	return e;
+}
+
+static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop)
+{
+	struct session *s = arg;
+	struct explore_failure *f = failure_like(s->res, seen, bad);
+
+	f->orders++;
+	if (f->confirmed)
+		return true;
+	if (!s->o->argv) {
+		/* Offline: the machine's word is all there is. */
+		f->text = f->text ? f->text : xstrdup(seen->tried.why);
+		return true;
+	}
+	if (f->attempts < MOST_ATTEMPTS * RUNS_EACH)
+		err_free(confirm(s, f, seen));
+	if (!f->confirmed)
+		*stop = false;
+	return f->confirmed;
+}
+
+static bool on_progress(void *arg)
+{
+	struct session *s = arg;
+
+	if (interrupt_pending())
+		s->res->interrupted = true;
+	if (s->o->progress && s->o->progress(s->o->progress_arg, &s->res->drive))
+		s->res->interrupted = true;
+	return s->res->interrupted;
+}
+
+/* ---- the beginning ---- */
+
+static err_t first_failure(struct session *s, const char *trace)
+{
+	struct explore_failure f = { .text = trace_failure_text(s->res->t->failure), .schedule = 0, .orders = 1,
+				     .confirmed = true };
+
+	s->res->first_failed = true;
+	if (s->o->argv && !s->o->trace)
+		TRY(xpl_native_keep(trace, s->o->out, &f.trace));
+	else
+		f.trace = xstrdup(trace);
+	vec_push(&s->res->failures, f);
+	return NULL;
+}
+
+static err_t follow(struct session *s, const char *trace)
+{
+	struct explore_result *r = s->res;
+	struct mach_options m = { .keep_checkpoints = true, .timeout = FOLLOW_SECONDS };
+	struct mach_result how = { 0 };
+
+	TRY(trc_open(trace, 0, &r->t));
+	if (r->t->failure)
+		return NULL;
+	r->images = img_set_new();
+	if (!r->t->memory || !r->t->frags)
+		return err_new(ERR_NOANSWER, "%s holds no path: it cannot be executed in another order; record with "
+			       "--mode path", trace);
+	TRY(mach_open(r->t, r->images, &m, &r->run));
+	err_t e = mach_follow(r->run, &how);
+	if (!e && how.end != MACH_END_EXIT && how.end != MACH_END_PATH)
+		e = err_new(ERR_NOANSWER, "the recorded run could not be followed to its end: %s",
+			    how.why ? how.why : "no reason was given");
+	mach_result_free(&how);
+	return e;
+}
+
+static err_t explore_from(struct session *s, const char *trace)
+{
+	struct explore_result *r = s->res;
+	struct xpl_seen seen = { 0 };
+
+	TRY(follow(s, trace));
+	if (r->t->failure)
+		return first_failure(s, trace);
+	TRY(xpl_prelude_find(r->run, r->images, &r->prelude));
+	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, &seen));
+	struct xpl_trace *first = seen.trace;
+	seen.trace = NULL;
+	xpl_seen_free(&seen);
+	return xpl_drive_go(&r->drive, first);
+}
+
+static err_t record_and_explore(struct session *s)
+{
+	double since = xpl_now();
+	char *trace = NULL;
+
+	TRY(xpl_native_open(&s->native));
+	if (s->o->trace)
+		return explore_from(s, s->o->trace);
+	err_t e = xpl_native_run(&s->native, NULL, &trace, &s->res->output);
+	s->res->record_seconds = xpl_now() - since;
+	if (!e && !trace)
+		e = err_new(ERR_NOANSWER, "the program left no trace: csched doctor says what may be wrong");
+	if (!e)
+		e = explore_from(s, trace);
+	free(trace);
+	return e;
+}
+
+err_t explore_run(const struct explore_options *o, struct explore_result *res)
+{
+	struct session s = { .o = o, .res = res };
+	double since = xpl_now();
+	err_t e;
+
+	*res = (struct explore_result){ 0 };
+	s.executor = (struct xpl_executor){ &s, run_on_machine };
+	s.drive = (struct xpl_drive_options){
+		.strategy = o->strategy, .seed = o->seed, .max_schedules = o->max_schedules,
+		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going,
+		.bad_exit = bad_exit, .failed = on_failed, .progress = on_progress, .arg = &s,
+	};
+	s.native = (struct xpl_native){ .argv = o->argv, .shim = o->shim, .fail_exit = o->fail_exit,
+					.limit = o->run_limit > 0 ? o->run_limit : RUN_LIMIT };
+	xpl_drive_new(&res->drive, &s.drive, &s.executor);
+	interrupt_catch();
+	e = o->argv ? record_and_explore(&s) : explore_from(&s, o->trace);
+	xpl_native_close(&s.native);
+	interrupt_release();
+	res->seconds = xpl_now() - since;
+	res->drive.o = NULL; /* it was ours */
+	res->drive.exec = NULL;
+	return e;
+}
+
+void explore_result_free(struct explore_result *res)
+{
+	for (size_t i = 0; i < res->failures.n; i++) {
+		free(res->failures.v[i].text);
+		free(res->failures.v[i].trace);
+	}
+	vec_free(&res->failures);
+	xpl_drive_free(&res->drive);
+	xpl_prelude_free(res->prelude);
+	mach_close(res->run);
+	if (res->images)
+		img_set_free(res->images);
+	if (res->t)
+		trc_close(res->t);
+	free(res->output);
+	*res = (struct explore_result){ 0 };
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Exploring: from one run that passes, orders are executed that are certain to be new, until one
+ * fails, none is left, or the budget is over. The room's one entry for others (cmd/, testgen/).
+ */
+#ifndef CSCHED_EXPLORE_EXPLORE_H
+#define CSCHED_EXPLORE_EXPLORE_H
+
+#include "analyzer/explore/drive.h"
+#include "common/err.h"
+
+struct explore_options {
+	char **argv;            /* the program; NULL: `trace' only, offline */
+	const char *trace;      /* a recorded run to begin with; NULL: one is recorded */
+	const char *shim;       /* path of libcsched.so; needed with argv */
+	const char *out;        /* where failing traces go; NULL: the current directory */
+	const char *fail_exit;  /* exit statuses that are failures ("1,3"), or NULL */
+	enum xpl_strategy strategy;
+	uint64_t seed;
+	uint64_t max_schedules; /* 0: no limit */
+	double max_seconds;     /* 0: no limit */
+	double run_limit;       /* seconds for one native run; 0: a built-in one */
+	bool keep_going;        /* look for further failures behind the first */
+	/* Now and then, with how far it is; true: stop, with what is known. May be NULL. */
+	bool (*progress)(void *arg, const struct xpl_drive *d);
+	void *progress_arg;
+};
+
+/* A failure that was seen on the real program, under an enforced order. */
+struct explore_failure {
+	char *text;         /* as recorded */
+	char *trace;        /* of the failing run; NULL: seen on the machine only (without a program) */
+	uint64_t schedule;  /* the how-manieth execution came to it */
+	uint64_t orders;    /* failing orders that came to the same */
+	enum xpl_bad bad;
+	uint64_t pc;
+	int sig;
+	unsigned attempts;  /* native runs */
+	bool confirmed;
+};
+
+struct explore_result {
+	VEC(struct explore_failure) failures; /* confirmed, or to be so: see `confirmed' */
+	struct xpl_drive drive;               /* counts, patterns, traces */
+	struct img_set *images;               /* names of places; NULL: nothing was recorded */
+	bool first_failed;                    /* the recorded run itself did */
+	uint64_t native_runs;
+	double record_seconds, seconds;
+	bool interrupted;
+	char *output;                         /* of the recorded run, its end */
+	/* private */
+	struct trc *t;
+	struct mach_run *run;
+	struct xpl_prelude *prelude;
+};
+
+/* An error only when nothing could be explored at all. The result holds what is known in any case. */
+err_t explore_run(const struct explore_options *o, struct explore_result *res);
+void explore_result_free(struct explore_result *res);
+
+#endif

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Depth first through the states of a trace; see search.h. */
+#include "analyzer/explore/search.h"
+
+#include <string.h>
+
+/*
+ * A state is one array of 64-bit words: per thread its position and flags, per variable its value,
+ * per object two words (owner and depth; readers, or: waiting and woken; or a count).
+ */
+#define POSITION(w) ((uint32_t)(w))
+#define ALIVE (1ull << 32)   /* was made */
+#define STOPPED (1ull << 33) /* its last read saw something else: what it does then is not known */
+
+struct search {
+	const struct xpl_trace *t;
+	size_t words, vars_at, objects_at;
+	/* pattern */
+	const uint32_t *steps;
+	unsigned nsteps;
+	/* visited: hashes of states */
+	uint64_t *seen;
+	size_t nseen, cap;
+	uint64_t most;
+	struct xpl_path *path;
+	const struct xpl_ways *ways;
+	uint32_t *position; /* for callbacks */
+	uint64_t *now;      /* scratch */
+	bool *try_on;       /* by object: somebody tries to lock it */
+};
+
+static uint64_t *thread_word(const struct search *s, uint64_t *st, uint32_t t)
+{
+	(void)s;
+	return &st[t];
+}
+
+static uint64_t *var_word(const struct search *s, uint64_t *st, uint32_t v)
+{
+	return &st[s->vars_at + v];
+}
+
+static uint64_t *object_word(const struct search *s, uint64_t *st, uint32_t o)
+{
+	return &st[s->objects_at + 2 * o];
+}
+
+static const struct xpl_event *next_of(const struct search *s, const uint64_t *st, uint32_t t)
+{
+	uint32_t at = POSITION(st[t]);
+
+	return st[t] & ALIVE && !(st[t] & STOPPED) && at < s->t->threads[t].events.n ? xpl_at(s->t, t, at) : NULL;
+}
+
+static bool is_free(const uint64_t *o, const struct xpl_object *obj, uint32_t t, bool shared)
+{
+	uint64_t owner = o[0] >> 32; /* thread + 1 */
+
+	if (shared)
+		return !owner;
+	return (!owner && !o[1]) || (owner == t + 1 && obj->recursive);
+}
+
+enum can { CAN, CANNOT, OTHERWISE }; /* OTHERWISE: with another outcome than in the trace */
+
+static enum can can_go(const struct search *s, uint64_t *st, const struct xpl_event *e, uint64_t *value)
+{
+	uint64_t *o = e->target != XPL_NONE && !xpl_is_access(e) ? object_word(s, st, e->target) : NULL;
+	const struct xpl_object *obj = o ? &s->t->objects.v[e->target] : NULL;
+	bool can;
+
+	switch (e->op) {
+	case XPL_READ:
+	case XPL_RMW:
+		*value = *var_word(s, st, e->target) & e->mask;
+		return *value == e->value ? CAN : OTHERWISE;
+	case XPL_LOCK:
+		return is_free(o, obj, e->thread, e->shared) ? CAN : CANNOT;
+	case XPL_TRY:
+		*value = is_free(o, obj, e->thread, e->shared);
+		return (bool)*value == (bool)e->result ? CAN : OTHERWISE;
+	case XPL_WAIT_OUT:
+		can = is_free(object_word(s, st, e->mutex), &s->t->objects.v[e->mutex], e->thread, false);
+		return can && (!e->result || o[1]) ? CAN : CANNOT;
+	case XPL_SEM_WAIT:
+		return (int64_t)o[0] > 0 ? CAN : CANNOT;
+	case XPL_SEM_TRY:
+		*value = (int64_t)o[0] > 0;
+		return (bool)*value == (bool)e->result ? CAN : OTHERWISE;
+	case XPL_BAR_OUT:
+		return obj->count <= 0 || (int64_t)o[0] >= obj->count * e->result ? CAN : CANNOT;
+	case XPL_ONCE_RUN:
+		return o[0] == 0 ? CAN : CANNOT;
+	case XPL_ONCE_END:
+		return e->result || o[0] == 2 ? CAN : CANNOT;
+	case XPL_JOIN:
+		return s->t->threads[e->peer].ended &&
+				       POSITION(st[e->peer]) == s->t->threads[e->peer].events.n ?
+			       CAN : CANNOT;
+	default:
+		return CAN;
+	}
+}
+
+static void acquire(uint64_t *o, uint32_t t, bool shared)
+{
+	if (shared)
+		o[1]++;
+	else
+		o[0] = (uint64_t)(t + 1) << 32 | ((uint32_t)o[0] + 1);
+}
+
+static void release(uint64_t *o)
+{
+	if ((uint32_t)o[0] > 1)
+		o[0]--;
+	else if (o[0])
+		o[0] = 0;
+	else if (o[1])
+		o[1]--;
+}
+
+static void go(const struct search *s, uint64_t *st, const struct xpl_event *e)
+{
+	uint64_t *o = e->target != XPL_NONE && !xpl_is_access(e) ? object_word(s, st, e->target) : NULL;
+	uint64_t *v = xpl_is_access(e) ? var_word(s, st, e->target) : NULL;
+
+	st[e->thread]++;
+	switch (e->op) {
+	case XPL_WRITE:
+	case XPL_RMW:
+		*v = (*v & ~e->mask) | (e->wvalue & e->mask);
+		break;
+	case XPL_LOCK:
+		acquire(o, e->thread, e->shared);
+		break;
+	case XPL_TRY:
+		if (e->result)
+			acquire(o, e->thread, e->shared);
+		break;
+	case XPL_UNLOCK:
+		release(o);
+		break;
+	case XPL_WAIT_IN:
+		release(object_word(s, st, e->mutex));
+		o[0]++;
+		break;
+	case XPL_WAIT_OUT:
+		o[0]--;
+		if (e->result || o[1] > o[0])
+			o[1] -= o[1] > 0;
+		acquire(object_word(s, st, e->mutex), e->thread, false);
+		break;
+	case XPL_SIGNAL:
+		o[1] += o[1] < o[0];
+		break;
+	case XPL_BROADCAST:
+		o[1] = o[0];
+		break;
+	case XPL_SEM_WAIT:
+		o[0]--;
+		break;
+	case XPL_SEM_TRY:
+		o[0] -= e->result ? 1 : 0;
+		break;
+	case XPL_SEM_POST:
+	case XPL_BAR_IN:
+		o[0]++;
+		break;
+	case XPL_ONCE_RUN:
+		o[0] = 1;
+		break;
+	case XPL_ONCE_END:
+		o[0] = 2;
+		break;
+	case XPL_FORK:
+		st[e->peer] |= ALIVE;
+		break;
+	default:
+		break;
+	}
+}
+
+static void start(struct search *s, uint64_t *st)
+{
+	const struct xpl_trace *t = s->t;
+
+	memset(st, 0, s->words * sizeof *st);
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		*thread_word(s, st, i) = t->threads[i].from_start ? ALIVE : 0;
+	for (uint32_t i = 0; i < t->vars.n; i++)
+		*var_word(s, st, i) = t->vars.v[i].init;
+	for (uint32_t i = 0; i < t->objects.n; i++) {
+		const struct xpl_object *o = &t->objects.v[i];
+		uint64_t *w = object_word(s, st, i);
+
+		if (o->kind == XPL_MUTEX && o->owner != XPL_NONE)
+			acquire(w, o->owner, false);
+		else if (o->kind == XPL_SEM || o->kind == XPL_ONCE)
+			w[0] = (uint64_t)o->count;
+	}
+}
+
+static void search_new(struct search *s, const struct xpl_trace *t, uint64_t most, struct xpl_path *path)
+{
+	*s = (struct search){ .t = t, .vars_at = t->nthreads, .objects_at = t->nthreads + t->vars.n,
+			      .words = t->nthreads + t->vars.n + 2 * t->objects.n, .most = most, .path = path };
+	s->position = xcalloc(t->nthreads + 1, sizeof *s->position);
+	s->try_on = xcalloc(t->objects.n + 1, sizeof *s->try_on);
+	for (size_t i = 0; i < t->events.n; i++)
+		if (t->events.v[i].op == XPL_TRY)
+			s->try_on[t->events.v[i].target] = true;
+	path->events.n = 0;
+	path->states = 0;
+	path->obstacles = (struct xpl_obstacles){ .object = XPL_NONE };
+}
+
+static void search_free(struct search *s)
+{
+	free(s->seen);
+	free(s->position);
+	free(s->try_on);
+}
+
+/* False: it was seen before. */
+static bool note_state(struct search *s, const uint64_t *st, unsigned step)
+{
+	uint64_t h = step + 1;
+
+	for (size_t i = 0; i < s->words; i++)
+		h = xpl_mix(h, st[i]);
+	h |= !h;
+	if (2 * (s->nseen + 1) > s->cap) {
+		uint64_t *old = s->seen;
+		size_t n = s->cap;
+
+		s->cap = n ? 2 * n : 1024;
+		s->seen = xcalloc(s->cap, sizeof *s->seen);
+		for (size_t i = 0; i < n; i++)
+			for (size_t k = old[i] & (s->cap - 1); old[i]; k = (k + 1) & (s->cap - 1))
+				if (!s->seen[k]) {
+					s->seen[k] = old[i];
+					break;
+				}
+		free(old);
+	}
+	size_t k = h & (s->cap - 1);
+	while (s->seen[k] && s->seen[k] != h)
+		k = (k + 1) & (s->cap - 1);
+	if (s->seen[k])
+		return false;
+	s->seen[k] = h;
+	s->nseen++;
+	return true;
+}
+
+/*
+ * Such an event commutes with all that others can do and keeps nobody from anything: it is
+ * executed at once, and no other order is tried.
+ */
+static bool is_quiet(const struct search *s, const struct xpl_event *e)
+{
+	return e->op == XPL_EXIT || e->op == XPL_JOIN || e->op == XPL_FORK || e->op == XPL_BAR_OUT ||
+	       (e->op == XPL_UNLOCK && !s->try_on[e->target]);
+}
+
+/* ---- patterns ---- */
+
+/* Is the variable between two steps on it, when so many steps are done? */
+static bool is_open(const struct search *s, uint32_t var, unsigned done)
+{
+	bool before = false, after = false;
+
+	for (unsigned i = 0; i < s->nsteps; i++)
+		if (s->t->events.v[s->steps[i]].target == var)
+			*(i < done ? &before : &after) = true;
+	return before && after;
+}
+
+static bool has_later_step(const struct search *s, uint32_t thread, unsigned done)
+{
+	for (unsigned i = done; i < s->nsteps; i++)
+		if (s->t->events.v[s->steps[i]].thread == thread)
+			return true;
+	return false;
+}
+
+static bool is_step(const struct search *s, uint32_t number)
+{
+	for (unsigned i = 0; i < s->nsteps; i++)
+		if (s->steps[i] == number)
+			return true;
+	return false;
+}
+
+/* May the event come now, as far as the pattern is concerned? *done: steps behind it. */
+static bool fits(struct search *s, const struct xpl_event *e, unsigned *done, bool otherwise)
+{
+	uint32_t number = s->t->threads[e->thread].events.v[e->index];
+
+	if (*done < s->nsteps && s->steps[*done] == number) {
+		if (otherwise && has_later_step(s, e->thread, *done + 1)) {
+			s->path->obstacles.data = true;
+			return false;
+		}
+		++*done;
+		if (*done > s->path->obstacles.reached)
+			s->path->obstacles.reached = *done;
+		return true;
+	}
+	if (otherwise) {
+		s->path->obstacles.data = true;
+		return false;
+	}
+	if (is_step(s, number)) {
+		s->path->obstacles.order = true;
+		return false;
+	}
+	if (xpl_writes(e) && is_open(s, e->target, *done)) {
+		s->path->obstacles.writes = true;
+		return false;
+	}
+	return true;
+}
+
+struct level {
+	uint32_t first;  /* thread tried first */
+	uint32_t tried;
+	unsigned done;
+	bool quiet;      /* only one way was worth trying, and has been */
+};
+
+static void note_blocked(struct search *s, const struct xpl_event *e)
+{
+	s->path->obstacles.locks = true;
+	if (e->op == XPL_JOIN)
+		s->path->obstacles.order = true;
+	else if (s->path->obstacles.object == XPL_NONE)
+		s->path->obstacles.object = e->target;
+}
+
+/* The thread to begin with: that of the next step, else who was running. */
+static uint32_t first_of(const struct search *s, unsigned done, uint32_t last)
+{
+	return done < s->nsteps ? s->t->events.v[s->steps[done]].thread : last;
+}
+
+/* A quiet event that some thread can do next, or XPL_NONE. */
+static uint32_t quiet_thread(struct search *s, uint64_t *st)
+{
+	uint64_t value;
+
+	for (uint32_t t = 0; t < s->t->nthreads; t++) {
+		const struct xpl_event *e = next_of(s, st, t);
+
+		if (e && is_quiet(s, e) && can_go(s, st, e, &value) == CAN)
+			return t;
+	}
+	return XPL_NONE;
+}
+
+/* Nobody can go on, all for reasons of their operations, and the process would not end. */
+static bool is_deadlock(struct search *s, uint64_t *st)
+{
+	uint64_t value;
+	bool waits = false;
+
+	for (uint32_t t = 0; t < s->t->nthreads; t++) {
+		const struct xpl_event *e = next_of(s, st, t);
+
+		if (!(st[t] & ALIVE) && !t)
+			return false;
+		if (!(st[t] & ALIVE))
+			continue;
+		if (!e && (!s->t->threads[t].ended || !t))
+			return false;
+		if (!e)
+			continue;
+		if (can_go(s, st, e, &value) != CANNOT)
+			return false;
+		waits = true;
+	}
+	return waits;
+}
+
+static bool tell_deadlock(struct search *s, uint64_t *st)
+{
+	if (!s->ways || !s->ways->deadlock || !is_deadlock(s, st))
+		return false;
+	for (uint32_t t = 0; t < s->t->nthreads; t++)
+		s->position[t] = POSITION(st[t]);
+	return s->ways->deadlock(s->ways->arg, s->position, s->path);
+}
+
+static bool tell_way_out(struct search *s, uint64_t *st, const struct xpl_event *e, uint64_t value)
+{
+	bool enough;
+
+	for (uint32_t t = 0; t < s->t->nthreads; t++)
+		s->position[t] = POSITION(st[t]);
+	vec_push(&s->path->events, s->t->threads[e->thread].events.v[e->index]);
+	const struct xpl_way_out w = { s->position, e->thread, value, s->path };
+	enough = s->ways->out && s->ways->out(s->ways->arg, &w);
+	if (!enough)
+		s->path->events.n--;
+	return enough;
+}
+
+/* From the state at `depth' one event on, into the next; false: thread t has none that fits. */
+static bool advance(struct search *s, uint64_t *st, uint64_t *next, uint32_t t, unsigned *done, bool *enough)
+{
+	const struct xpl_event *e = next_of(s, st, t);
+	uint64_t value = 0;
+
+	if (!e)
+		return false;
+	enum can can = can_go(s, st, e, &value);
+	if (can == CANNOT) {
+		note_blocked(s, e);
+		return false;
+	}
+	if (s->ways) {
+		if (can == OTHERWISE) {
+			*enough = tell_way_out(s, st, e, value);
+			return false;
+		}
+	} else if (!fits(s, e, done, can == OTHERWISE)) {
+		return false;
+	}
+	memcpy(next, st, s->words * sizeof *next);
+	go(s, next, e);
+	if (can == OTHERWISE)
+		next[t] |= STOPPED;
+	return true;
+}
+
+static enum xpl_found walk(struct search *s)
+{
+	VEC(struct level) levels = { 0 };
+	uint64_t *states = NULL;
+	size_t cap = 0;
+	enum xpl_found answer = XPL_IMPOSSIBLE;
+
+	vec_push(&levels, (struct level){ .first = first_of(s, 0, 0) });
+	states = xmalloc((cap = 64) * s->words * sizeof *states + 8);
+	start(s, states);
+	note_state(s, states, 0);
+	if (s->ways && tell_deadlock(s, states)) {
+		answer = XPL_FOUND;
+		levels.n = 0;
+	}
+	while (levels.n) {
+		struct level *l = &levels.v[levels.n - 1];
+		uint64_t *st = states + (levels.n - 1) * s->words;
+		bool enough = false;
+
+		if (levels.n + 1 > cap) {
+			cap *= 2;
+			states = xrealloc(states, cap * s->words * sizeof *states + 8);
+			st = states + (levels.n - 1) * s->words;
+		}
+		uint32_t t, quiet = l->tried ? XPL_NONE : quiet_thread(s, st);
+		if (l->quiet || l->tried >= s->t->nthreads) {
+			levels.n--;
+			if (levels.n)
+				s->path->events.n--;
+			continue;
+		}
+		if (quiet != XPL_NONE) {
+			t = quiet;
+			l->quiet = true;
+		} else {
+			t = (l->first + l->tried) % s->t->nthreads;
+		}
+		l->tried++;
+		unsigned done = l->done;
+		uint64_t *next = st + s->words;
+		if (!advance(s, st, next, t, &done, &enough)) {
+			if (enough) {
+				answer = XPL_FOUND;
+				break;
+			}
+			continue;
+		}
+		const struct xpl_event *e = next_of(s, st, t);
+		if (!s->ways && done == s->nsteps) {
+			vec_push(&s->path->events, s->t->threads[t].events.v[e->index]);
+			answer = XPL_FOUND;
+			break;
+		}
+		if (!note_state(s, next, done))
+			continue;
+		if (++s->path->states > s->most) {
+			answer = XPL_TOO_LARGE;
+			break;
+		}
+		vec_push(&s->path->events, s->t->threads[t].events.v[e->index]);
+		if (s->ways && tell_deadlock(s, next)) {
+			answer = XPL_FOUND;
+			break;
+		}
+		vec_push(&levels, (struct level){ .first = first_of(s, done, t), .done = done });
+	}
+	vec_free(&levels);
+	free(states);
+	return answer;
+}
+
+enum xpl_found xpl_search_pattern(const struct xpl_trace *t, const uint32_t *steps, unsigned n,
+				  uint64_t most, struct xpl_path *out)
+{
+	struct search s;
+	enum xpl_found answer;
+
+	search_new(&s, t, most, out);
+	s.steps = steps;
+	s.nsteps = n;
+	answer = walk(&s);
+	search_free(&s);
+	return answer;
+}
+
+enum xpl_found xpl_search_ways(const struct xpl_trace *t, const struct xpl_ways *w, uint64_t most,
+			       struct xpl_path *path)
+{
+	struct search s;
+	enum xpl_found answer;
+
+	search_new(&s, t, most, path);
+	s.ways = w;
+	answer = walk(&s);
+	search_free(&s);
+	return answer;
+}
+
+void xpl_path_free(struct xpl_path *p)
+{
+	vec_free(&p->events);
+}
