@@ -54,7 +54,7 @@ void ctl_forked(void);
 /* An interposed operation of t is about to be recorded, with these fields. */
 void ctl_event(struct shim_thread *t, unsigned op_at, uint64_t object, uint64_t value);
 
-#define CTL_NO_SITE UINT32_MAX /* id of a callout that is not one of the strategy's */
+#define CTL_NO_SITE (UINT32_MAX - 1) /* id of a callout that is not one of the strategy's; UINT32_MAX: no callout */
 
 /* module.c; under the translator's lock only */
 const struct ctl_module *ctl_module_at(uint64_t pc);
