@@ -18,6 +18,7 @@ static const struct command {
 	{ "run", cmd_run, "record a program; ends exactly as the program ends" },
 	{ "explain", cmd_explain, "say why a recorded run failed, and in which order it does not" },
 	{ "hunt", cmd_hunt, "run a program under perturbation until it fails, then explain" },
+	{ "explore", cmd_explore, "execute orders that are certain to be new, until one fails or none is left" },
 	{ "replay", cmd_replay, "execute a recorded run again, offline or on the real program" },
 	{ "debug", cmd_debug, "gdb on a recorded run, forwards and backwards" },
 	{ "info", cmd_info, "what is in a trace" },

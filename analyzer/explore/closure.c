@@ -21,6 +21,7 @@ struct way {
 	uint32_t *position;
 	uint32_t thread;
 	uint64_t history; /* of the thread, with what the read would see; 0: a deadlock */
+	struct xpl_event target; /* the read, with that value */
 };
 
 struct class {
@@ -193,9 +194,17 @@ static uint64_t history_with(const struct xpl_trace *t, uint32_t thread, uint32_
 }
 
 static void push(struct looking *l, const struct xpl_path *path, const uint32_t *position, uint32_t thread,
-		 uint64_t history)
+		 uint64_t history, uint64_t value)
 {
 	struct way w = { .trace = l->trace, .thread = thread, .history = history };
+
+	if (history) {
+		w.target = *xpl_at(l->t, thread, position[thread]);
+		if (xpl_is_access(&w.target))
+			w.target.value = value;
+		else
+			w.target.result = (int32_t)value;
+	}
 
 	xpl_steps_of(l->t, path, &w.steps, &w.nsteps);
 	w.position = xmalloc((l->t->nthreads + 1) * sizeof *w.position);
@@ -213,7 +222,7 @@ static bool on_way(void *arg, const struct xpl_way_out *w)
 	if (!note_way(l->c, state_hash(l->t, w->position, w->thread, history)) ||
 	    xpl_closure_has(l->c, l->t, w->position, w->thread, history))
 		return false;
-	push(l, w->path, w->position, w->thread, history);
+	push(l, w->path, w->position, w->thread, history, w->value);
 	return l->full || (l->d->o->deadline > 0 && !(l->d->ways & 63) && xpl_drive_over(l->d));
 }
 
@@ -226,7 +235,7 @@ static bool on_deadlock(void *arg, const uint32_t *position, const struct xpl_pa
 	for (uint32_t i = 0; i < l->t->nthreads && here; i++)
 		here = position[i] == l->t->threads[i].events.n;
 	if (!here && note_way(l->c, state_hash(l->t, position, XPL_NONE, 1)))
-		push(l, path, position, XPL_NONE, 0);
+		push(l, path, position, XPL_NONE, 0, 0);
 	return l->full;
 }
 
@@ -262,8 +271,11 @@ err_t xpl_closure_step(struct xpl_drive *d, bool *done)
 		err_t e = NULL;
 
 		d->constraints += !stale;
-		if (!stale)
+		if (!stale) {
+			d->expect = w.history ? &w.target : NULL;
 			e = xpl_drive_try(d, w.steps, w.nsteps, &number);
+			d->expect = NULL;
+		}
 		way_free(&w);
 		if (!stale)
 			return e;

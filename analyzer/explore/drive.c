@@ -74,6 +74,22 @@ bool xpl_drive_over(struct xpl_drive *d)
 	return d->over;
 }
 
+/* A thread that has seen the same does the same. */
+const struct xpl_event *xpl_drive_next(const struct xpl_drive *d, const struct xpl_trace *t, uint32_t thread)
+{
+	uint32_t n = (uint32_t)t->threads[thread].events.n;
+
+	for (size_t i = 0; i < d->traces.n; i++) {
+		const struct xpl_trace *o = d->traces.v[i];
+
+		if (o == t || thread >= o->nthreads || o->threads[thread].events.n <= n)
+			continue;
+		if (!n || xpl_at(o, thread, n - 1)->history == xpl_at(t, thread, n - 1)->history)
+			return xpl_at(o, thread, n);
+	}
+	return NULL;
+}
+
 /* ---- what an execution showed ---- */
 
 struct taking {
@@ -158,6 +174,19 @@ static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad b
 	d->stopped |= stop;
 }
 
+/* Did the execution show the value it was to show? Where less is shared a history is another. */
+static bool shows(const struct xpl_trace *t, const struct xpl_event *e)
+{
+	for (size_t i = 0; i < t->events.n; i++) {
+		const struct xpl_event *x = &t->events.v[i];
+
+		if (x->thread == e->thread && x->place == e->place && x->nth == e->nth &&
+		    x->inside == e->inside && x->op == e->op)
+			return x->value == e->value && x->result == e->result;
+	}
+	return false;
+}
+
 err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number)
 {
 	struct xpl_seen seen = { 0 };
@@ -172,6 +201,8 @@ err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n
 		if (!d->left_why && seen.tried.why)
 			d->left_why = xstrdup(seen.tried.why);
 	}
+	/* What it hides stays unknown when it did not show what it was to show. */
+	d->missed += d->expect && !shows(seen.trace, d->expect);
 	if (xpl_closure_same(d->closure, seen.trace)) {
 		d->repeated++;
 		/* The order may be another: it can still show other patterns. */
@@ -193,17 +224,30 @@ err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n
 	return NULL;
 }
 
+static struct mach_step step_of(const struct xpl_event *e)
+{
+	return (struct mach_step){ e->thread, e->place, e->inside, e->nth };
+}
+
 void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct mach_step **steps, size_t *n)
 {
-	*steps = xmalloc((p->events.n + 1) * sizeof **steps);
+	const struct xpl_event **last = xcalloc(t->nthreads + 1, sizeof *last);
+
+	*steps = xmalloc((p->events.n + t->nthreads + 1) * sizeof **steps);
 	*n = 0;
 	for (size_t i = 0; i < p->events.n; i++) {
 		const struct xpl_event *e = &t->events.v[p->events.v[i]];
 
+		last[e->thread] = e;
 		/* Threads begin when others wait for them; what libc does has no place of its own. */
 		if (e->place)
-			(*steps)[(*n)++] = (struct mach_step){ e->thread, e->place, e->inside, e->nth };
+			(*steps)[(*n)++] = step_of(e);
 	}
+	/* An instruction that was cut in two comes to its end behind the order. */
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		if (last[i] && last[i]->half && last[i]->op == XPL_READ && last[i]->index + 1 < t->threads[i].events.n)
+			(*steps)[(*n)++] = step_of(xpl_at(t, i, last[i]->index + 1));
+	free(last);
 }
 
 /* ---- random orders ---- */
@@ -287,6 +331,6 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 	if (done)
 		xpl_pcr_settle(d);
 	/* Patterns that another trace shows to be possible are open as long as one was given up. */
-	d->exhausted = done && !d->too_large && !d->cut && !d->unknown_left;
+	d->exhausted = done && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
 	return NULL;
 }

@@ -79,6 +79,7 @@ struct xpl_drive {
 	uint64_t schedules, not_enforced, left, failing, repeated, constraints, cores_used, cores, too_large;
 	uint64_t filtered[XPL_RULES];
 	uint64_t covered, ways, states;
+	uint64_t missed;               /* ways out that could not be executed as they were meant */
 	uint64_t first_schedules, first_constraints; /* up to the first failure */
 	double first_seconds, began;
 	bool first_found;
@@ -88,6 +89,7 @@ struct xpl_drive {
 	char *left_why;
 	/* private */
 	struct xpl_closure *closure;
+	const struct xpl_event *expect; /* what the next execution is to show; NULL: nothing */
 	VEC(uint64_t) failures;        /* signatures */
 	uint64_t *core_table;
 	size_t core_cap;
@@ -107,6 +109,8 @@ void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct ma
 /* Executes it and takes in what it showed; *number: of its trace, XPL_NONE when it is not new or failed to run. */
 err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number);
 bool xpl_drive_over(struct xpl_drive *d);
+/* What the thread would do next behind the end of this trace, as another trace shows it; NULL: unknown. */
+const struct xpl_event *xpl_drive_next(const struct xpl_drive *d, const struct xpl_trace *t, uint32_t thread);
 struct xpl_known *xpl_known_at(struct xpl_drive *d, uint64_t key);
 
 /* closure.c */

@@ -198,7 +198,7 @@ static bool end_of(struct writing *w, const struct xpl_event *e, bool source, st
 	out->inside = source && sleeps;
 	out->again = !source && e->op == XPL_WAIT_OUT;
 	out->middle = e->half && (e->op == XPL_READ) == source;
-	out->after = source && !out->inside && !out->middle;
+	out->after = source && !out->inside;
 	if (!place_of(w->images, pc, &out->place))
 		out->place = (struct place){ 0 };
 	note_build(w->s, m);
@@ -235,14 +235,44 @@ static void add_edges(struct writing *w)
 	}
 }
 
-err_t xpl_native_write(const struct xpl_trace *t, const struct trc *recorded, struct img_set *images,
-		       const struct xpl_prelude *p, const char *path)
+/*
+ * Where the order ends the others stand still, until the failure is there: what they did next was not
+ * part of it. In a deadlock everybody's last operation must be behind all that happened.
+ */
+static void hold_the_others(struct writing *w, const struct xpl_event *const *next, uint32_t fails)
+{
+	for (uint32_t t = 0; t < w->t->nthreads; t++) {
+		const struct xpl_event *last = NULL;
+
+		if (!next[t] || t == fails || !can_be_end(next[t], false))
+			continue;
+		for (size_t i = w->t->events.n; i-- > 0 && !last;) {
+			const struct xpl_event *e = &w->t->events.v[i];
+
+			if ((fails == XPL_NONE ? e->thread != t : e->thread == fails) && can_be_end(e, true))
+				last = e;
+		}
+		size_t before = w->s->edges.n;
+		if (last)
+			add_edge(w, last, next[t]);
+		if (w->s->edges.n > before && fails != XPL_NONE) {
+			w->s->edges.v[before].source.n = CTL_NEVER;
+			w->s->edges.v[before].source.middle = false;
+			w->s->edges.v[before].source.after = true;
+		}
+	}
+}
+
+err_t xpl_native_write(const struct xpl_trace *t, const struct xpl_event *const *next, uint32_t fails,
+		       const struct trc *recorded, struct img_set *images, const struct xpl_prelude *p,
+		       const char *path)
 {
 	struct schedule s = { 0 };
 	struct writing w = { t, recorded, images, p, &s };
 	FILE *f;
 
 	add_edges(&w);
+	hold_the_others(&w, next, fails);
 	if (!s.edges.n) {
 		schedule_free(&s);
 		return err_new(ERR_NOANSWER, "nothing in this order can be enforced on the program");

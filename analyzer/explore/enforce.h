@@ -23,9 +23,14 @@ void xpl_native_close(struct xpl_native *n);
  * *output: the end of what it printed.
  */
 err_t xpl_native_run(struct xpl_native *n, const char *schedule, char **trace, char **output);
-/* The order of a trace as a schedule file. ERR_NOANSWER: nothing in it can be enforced. */
-err_t xpl_native_write(const struct xpl_trace *t, const struct trc *recorded, struct img_set *images,
-		       const struct xpl_prelude *p, const char *path);
+/*
+ * The order of a trace as a schedule file. next[thread]: what it would have done next, as other traces
+ * show it, or NULL; `fails' is the thread that failed, XPL_NONE: none can go on.
+ * ERR_NOANSWER: nothing in it can be enforced.
+ */
+err_t xpl_native_write(const struct xpl_trace *t, const struct xpl_event *const *next, uint32_t fails,
+		       const struct trc *recorded, struct img_set *images, const struct xpl_prelude *p,
+		       const char *path);
 /* Moves a trace of xpl_native_run() to a directory; its new path, malloc'd. */
 err_t xpl_native_keep(const char *trace, const char *out, char **path);
 

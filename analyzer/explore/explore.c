@@ -83,10 +83,18 @@ static err_t take_trace(struct session *s, struct explore_failure *f, char *trac
 	return NULL;
 }
 
+/* The order that failed, on the real program. */
 static err_t confirm(struct session *s, struct explore_failure *f, const struct xpl_seen *seen)
 {
 	char *path = xasprintf("%s/schedule", s->native.work);
-	err_t e = xpl_native_write(seen->trace, s->res->t, s->res->images, s->res->prelude, path);
+	const struct xpl_event **next = xcalloc(seen->trace->nthreads + 1, sizeof *next);
+	err_t e;
+
+	for (uint32_t t = 0; t < seen->trace->nthreads; t++)
+		next[t] = xpl_drive_next(&s->res->drive, seen->trace, t);
+	e = xpl_native_write(seen->trace, next, f->bad == XPL_BAD_DEADLOCK ? XPL_NONE : seen->tried.thread,
+			     s->res->t, s->res->images, s->res->prelude, path);
+	free(next);
 
 	for (unsigned i = 0; i < RUNS_EACH && !e && !f->confirmed && !interrupt_pending(); i++) {
 		char *trace = NULL;

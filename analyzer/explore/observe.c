@@ -376,6 +376,12 @@ static void find_words(const struct observer *o, struct words *w)
 
 /* ---- the model ---- */
 
+/* A pthread_t and whose it is; the latest counts. */
+struct handle {
+	uint64_t value;
+	uint32_t thread;
+};
+
 struct building {
 	struct observer *o;
 	struct xpl_trace *t;
@@ -386,7 +392,9 @@ struct building {
 		bool atomic;
 		uint32_t begun; /* operation that it is inside of */
 		uint32_t rounds;
+		uint32_t child;  /* made last */
 	} *last; /* by thread */
+	VEC(struct handle) handles;
 };
 
 static uint32_t var_of(struct building *b, struct word *w, uint64_t mask)
@@ -484,7 +492,7 @@ static void add_op(struct building *b, const struct raw *r, struct op o)
 			       .result = o.round ? (int32_t)o.round : !o.fails, .target = o.target - 1,
 			       .mutex = o.mutex - 1, .peer = o.peer - 1, .pc = r->pc ? r->pc - 1 : 0 };
 
-	if (r->kind == RAW_SYNC) {
+	if (r->kind == RAW_SYNC || (r->kind == RAW_BORN && r->pc)) {
 		e.place = mach_sync_place(r->op_at, r->pc);
 		e.nth = r->place_nth;
 	}
@@ -512,6 +520,14 @@ static void build_wait(struct building *b, const struct raw *r, bool done)
 	} else {
 		add_op(b, r, OP(.op = XPL_WAIT_OUT, .target = cond + 1, .mutex = mutex + 1, .fails = r->result != 0));
 	}
+}
+
+static uint32_t joined(const struct building *b, const struct raw *r)
+{
+	for (size_t i = b->handles.n; i-- > 0;)
+		if (b->handles.v[i].value == r->object)
+			return b->handles.v[i].thread;
+	return r->peer;
 }
 
 static void build_sync(struct building *b, const struct raw *r)
@@ -601,12 +617,38 @@ static void build_sync(struct building *b, const struct raw *r)
 	case TRC_OP_JOIN:
 	case TRC_OP_TRYJOIN:
 	case TRC_OP_TIMEDJOIN:
-		if (done && ok && r->peer < b->t->nthreads)
-			add_op(b, r, OP(.op = XPL_JOIN, .peer = r->peer + 1));
+		o = joined(b, r);
+		if (done && ok && o < b->t->nthreads)
+			add_op(b, r, OP(.op = XPL_JOIN, .peer = o + 1));
+		break;
+	case TRC_OP_CREATE:
+		if (done && ok && b->last[r->thread].child)
+			vec_push(&b->handles, (struct handle){ r->object, b->last[r->thread].child });
 		break;
 	default:
 		break;
 	}
+}
+
+/* A thread is made somewhere inside pthread_create(); its return is a place that others can wait for. */
+static void place_births(struct observer *o)
+{
+	const struct raw **made = xcalloc(o->nthreads + 1, sizeof *made);
+
+	for (size_t i = o->raws.n; i-- > 0;) {
+		struct raw *r = &o->raws.v[i];
+
+		if (r->kind == RAW_SYNC && TRC_SYNC_OP(r->op_at) == TRC_OP_CREATE &&
+		    TRC_SYNC_AT(r->op_at) == TRC_AT_DONE)
+			made[r->thread] = r;
+		if (r->kind != RAW_BORN || !made[r->thread])
+			continue;
+		r->pc = made[r->thread]->pc;
+		r->place_nth = made[r->thread]->place_nth;
+		r->op_at = made[r->thread]->op_at;
+		made[r->thread] = NULL;
+	}
+	free(made);
 }
 
 static void build_all(struct building *b)
@@ -614,6 +656,7 @@ static void build_all(struct building *b)
 	struct observer *o = b->o;
 	uint64_t shared = 0;
 
+	place_births(o);
 	for (uint32_t i = 0; i < o->nthreads; i++)
 		b->t->threads[i].from_start = true;
 	for (size_t i = 0; i < o->raws.n; i++)
@@ -630,9 +673,10 @@ static void build_all(struct building *b)
 			build_access(b, r);
 		else if (r->kind == RAW_SYNC)
 			build_sync(b, r);
-		else if (r->kind == RAW_BORN)
+		else if (r->kind == RAW_BORN) {
+			b->last[r->thread].child = r->peer;
 			add_op(b, r, OP(.op = XPL_FORK, .peer = r->peer + 1));
-		else
+		} else
 			add_op(b, r, OP(.op = XPL_EXIT));
 	}
 	for (size_t i = 0; i < b->t->objects.n; i++)
@@ -729,6 +773,7 @@ static void build(struct observer *o)
 	}
 	free(b.words.v);
 	free(b.last);
+	vec_free(&b.handles);
 	o->seen->trace = b.t;
 }
 

@@ -31,6 +31,7 @@ struct futex_wait {
 /* The load half of an update whose store half comes later in the order. */
 struct early_load {
 	bool done;
+	bool told; /* to the hooks of mach_try(): not once more when its instruction is executed */
 	uint64_t address, value;
 	uint32_t size;
 };
@@ -99,6 +100,7 @@ void exec_settle_calls(struct mach_run *r, struct execution *x);
 /* execute_try.c: an order of the caller's own, watched */
 void exec_try_event(struct mach_run *r, struct execution *x, uint32_t thread);
 void exec_try_syscall(struct mach_run *r, struct execution *x, struct run_thread *t);
+void exec_try_half(struct mach_run *r, struct execution *x, uint32_t thread, uint64_t pc);
 void exec_try_ended(struct mach_run *r, struct execution *x, uint32_t thread);
 void exec_try_exit(struct execution *x, uint32_t thread, int status);
 void exec_try_failed(struct mach_run *r, struct execution *x, uint32_t thread, int sig, uint64_t pc);

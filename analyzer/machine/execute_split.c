@@ -34,6 +34,8 @@ bool exec_load_early(struct mach_run *r, struct execution *x, struct run_thread 
 	    !run_operand_load(r, &l->address, &l->size, &l->value))
 		return false;
 	l->done = true;
+	if (x->try)
+		exec_try_half(r, x, t->index, p->place);
 	return true;
 }
 

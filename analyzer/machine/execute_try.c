@@ -84,6 +84,19 @@ void exec_try_ended(struct mach_run *r, struct execution *x, uint32_t thread)
 		x->try->hooks.ended(x->try->hooks.arg, thread);
 }
 
+/* The load of an update whose store comes later; see execute_split.c. */
+void exec_try_half(struct mach_run *r, struct execution *x, uint32_t thread, uint64_t pc)
+{
+	struct early_load *l = &x->early[thread];
+	struct mach_access a = { .thread = thread, .size = (uint16_t)l->size, .flags = MACH_READ, .pc = pc,
+				 .address = l->address, .value = l->value, .insn = r->m->insns, .time = r->time };
+
+	if (!x->try->hooks.access)
+		return;
+	l->told = true;
+	x->try->hooks.access(x->try->hooks.arg, &a);
+}
+
 static void told_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,
 			unsigned how, uint64_t value)
 {
@@ -95,6 +108,10 @@ static void told_access(void *arg, struct mach *m, uint64_t pc, uint64_t address
 				 .time = r->time + (insn - r->stretch) };
 
 	mach_mxcsr_keep(m);
+	struct early_load *l = &x->early[r->current];
+	if (l->told && how == ACCESS_READ && address == l->address)
+		return;
+	l->told = false;
 	x->try->hooks.access(x->try->hooks.arg, &a);
 }
 

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* csched explore: drive a passing program through orders that are certain to be new. */
+#include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/found.h"
+#include "analyzer/cmd/shim_flags.h"
+#include "analyzer/explore/explore.h"
+#include "analyzer/hunt/interrupt.h"
+#include "analyzer/launch.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SECONDS 60.0
+
+struct options {
+	double time, limit;
+	uint64_t schedules, seed;
+	const char *strategy, *fail_exit, *out;
+	bool keep_going, list;
+	struct found_options found;
+	struct cmd_common common;
+};
+
+static const char *const strategies[] = { [XPL_PCR] = "pcr", [XPL_MCR] = "mcr", [XPL_PCT] = "pct",
+					  [XPL_RANDOM] = "random" };
+
+static struct progress line = { .what = "exploring" };
+
+static bool show(void *arg, const struct xpl_drive *d)
+{
+	const struct options *o = arg;
+
+	progress_at(&line, d->schedules, o->schedules);
+	return false;
+}
+
+static const char *bad_word(enum xpl_bad bad)
+{
+	static const char *const words[] = { [XPL_FINE] = "failure", [XPL_BAD_FAILED] = "crash",
+					     [XPL_BAD_DEADLOCK] = "deadlock", [XPL_BAD_ENDLESS] = "hang",
+					     [XPL_BAD_EXIT] = "exit" };
+
+	return words[bad];
+}
+
+/* ---- words ---- */
+
+static void print_failures(const struct explore_result *r)
+{
+	for (size_t i = 0; i < r->failures.n; i++) {
+		const struct explore_failure *f = &r->failures.v[i];
+		const char *text = f->text ? f->text : bad_word(f->bad);
+		char *safe = term_text_of(text, strlen(text));
+
+		if (!f->confirmed) {
+			printf("seen by the machine only, %s: %s (%llu orders; %u native runs did not fail)\n",
+			       bad_word(f->bad), safe, (unsigned long long)f->orders, f->attempts);
+		} else {
+			printf("failure: %s\n", safe);
+			if (f->schedule)
+				printf("  first in order %llu; %llu order%s came to it\n",
+				       (unsigned long long)f->schedule, (unsigned long long)f->orders,
+				       f->orders == 1 ? "" : "s");
+			if (f->trace)
+				printf("  trace: %s\n", f->trace);
+		}
+		free(safe);
+	}
+}
+
+static uint64_t with_status(const struct xpl_drive *d, enum xpl_status s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < d->known.n; i++)
+		n += d->known.v[i].status == s;
+	return n;
+}
+
+static void print_end(const struct explore_result *r)
+{
+	const struct xpl_drive *d = &r->drive;
+	uint64_t open = with_status(d, XPL_OPEN);
+
+	if (d->exhausted)
+		puts("nothing left: every order gives what an executed one gave, and every other pattern is proved impossible");
+	else if (r->interrupted)
+		puts("interrupted: what is known so far");
+	else if (d->stopped && r->failures.n)
+		puts("ended at the failure (--keep-going looks for more)");
+	else if (d->over)
+		printf("the budget is over; %llu patterns are open\n", (unsigned long long)open);
+	else if (!r->first_failed)
+		printf("not everything could be looked at; %llu patterns are open\n", (unsigned long long)open);
+	if (d->left)
+		printf("  %llu orders needed what was not recorded: %s\n", (unsigned long long)d->left,
+		       d->left_why ? d->left_why : "unknown");
+	if (d->missed)
+		printf("  %llu orders could not be executed as they were meant\n", (unsigned long long)d->missed);
+	if (d->too_large)
+		printf("  %llu traces had more states than are looked at\n", (unsigned long long)d->too_large);
+	if (d->cut)
+		puts("  there were more shared events than are looked at");
+}
+
+static void print_text(const struct explore_result *r)
+{
+	const struct xpl_drive *d = &r->drive;
+
+	print_failures(r);
+	if (r->first_failed) {
+		puts("it failed in the first run already, in the order it chose itself");
+		return;
+	}
+	printf("%llu orders executed in %.1f s (%llu native runs), %llu failed; %llu constraints solved, "
+	       "%llu discarded\n", (unsigned long long)d->schedules, r->seconds,
+	       (unsigned long long)r->native_runs + 1, (unsigned long long)d->failing,
+	       (unsigned long long)d->constraints, (unsigned long long)d->cores_used);
+	printf("patterns: %llu covered, %llu impossible, %llu open; estimated %.0f\n",
+	       (unsigned long long)with_status(d, XPL_COVERED),
+	       (unsigned long long)with_status(d, XPL_INFEASIBLE), (unsigned long long)with_status(d, XPL_OPEN),
+	       d->estimate);
+	print_end(r);
+}
+
+static char *place_text(const struct explore_result *r, uint64_t pc)
+{
+	struct img_frame f;
+
+	if (r->images && img_frames(r->images, pc, &f, 1) == 1 && f.file) {
+		const char *slash = strrchr(f.file, '/');
+
+		return xasprintf("%s:%u", slash ? slash + 1 : f.file, f.line);
+	}
+	return r->images ? img_symbol_text(r->images, pc) : xasprintf("0x%llx", (unsigned long long)pc);
+}
+
+static void print_list(const struct explore_result *r)
+{
+	static const char *const words[] = { "open", "covered", "impossible" };
+
+	for (size_t i = 0; i < r->drive.known.n; i++) {
+		const struct xpl_known *k = &r->drive.known.v[i];
+		const struct xpl_kind *kind = &xpl_kinds[k->kind];
+
+		if (k->status == XPL_COVERED)
+			continue;
+		printf("%s %u:", words[k->status], k->kind);
+		for (unsigned s = 0; s < k->n; s++) {
+			char *at = place_text(r, k->places[s]);
+			char *safe = term_text_of(at, strlen(at));
+
+			printf(" %c:%c(%c)@%s", kind->threads[s], kind->steps[s], kind->vars[s], safe);
+			free(at);
+			free(safe);
+		}
+		printf("%s%s\n", k->status == XPL_INFEASIBLE ? " because of " : "",
+		       k->status == XPL_INFEASIBLE ? xpl_reason_name[k->reason] : "");
+	}
+}
+
+/* ---- JSON ---- */
+
+static void json_coverage(struct json *j, const struct xpl_drive *d)
+{
+	json_object(j, "coverage");
+	json_uint(j, "covered", with_status(d, XPL_COVERED));
+	json_uint(j, "impossible", with_status(d, XPL_INFEASIBLE));
+	json_uint(j, "open", with_status(d, XPL_OPEN));
+	json_num(j, "estimate", d->estimate);
+	json_array(j, "kinds");
+	for (unsigned k = 1; k <= XPL_KINDS; k++) {
+		uint64_t n[3] = { 0 };
+
+		for (size_t i = 0; i < d->known.n; i++)
+			n[d->known.v[i].status] += d->known.v[i].kind == k;
+		json_object(j, NULL);
+		json_uint(j, "kind", k);
+		json_uint(j, "covered", n[XPL_COVERED]);
+		json_uint(j, "impossible", n[XPL_INFEASIBLE]);
+		json_uint(j, "open", n[XPL_OPEN]);
+		json_num(j, "estimate", d->estimate_by_kind[k]);
+		json_end(j);
+	}
+	json_end(j);
+	json_object(j, "filtered");
+	for (unsigned i = 1; i < XPL_RULES; i++)
+		json_uint(j, xpl_rule_name[i], d->filtered[i]);
+	json_end(j);
+	json_array(j, "over_time");
+	for (size_t i = 0; i < d->over_time.n; i++) {
+		json_object(j, NULL);
+		json_num(j, "seconds", d->over_time.v[i].seconds);
+		json_uint(j, "schedules", d->over_time.v[i].schedules);
+		json_uint(j, "covered", d->over_time.v[i].covered);
+		json_end(j);
+	}
+	json_end(j);
+	json_end(j);
+}
+
+static void json_failures(struct json *j, const struct explore_result *r, const char *name, bool confirmed)
+{
+	json_array(j, name);
+	for (size_t i = 0; i < r->failures.n; i++) {
+		const struct explore_failure *f = &r->failures.v[i];
+
+		if (f->confirmed != confirmed)
+			continue;
+		json_object(j, NULL);
+		json_str(j, "kind", bad_word(f->bad));
+		json_str(j, "text", f->text);
+		json_str(j, "trace", f->trace);
+		json_uint(j, "schedule", f->schedule);
+		json_uint(j, "orders", f->orders);
+		json_uint(j, "native_runs", f->attempts);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void print_json(const struct options *o, const struct explore_result *r)
+{
+	const struct xpl_drive *d = &r->drive;
+	struct json j = { 0 };
+
+	json_object(&j, NULL);
+	json_int(&j, "schema", CMD_JSON_SCHEMA);
+	json_str(&j, "strategy", o->strategy);
+	json_failures(&j, r, "failures", true);
+	json_failures(&j, r, "unconfirmed", false);
+	json_bool(&j, "exhausted", d->exhausted);
+	json_bool(&j, "interrupted", r->interrupted);
+	json_bool(&j, "first_run_failed", r->first_failed);
+	json_uint(&j, "schedules", d->schedules);
+	json_uint(&j, "constraints", d->constraints);
+	json_uint(&j, "discarded", d->cores_used);
+	json_uint(&j, "cores", d->cores);
+	json_uint(&j, "failing_orders", d->failing);
+	json_uint(&j, "not_enforced", d->not_enforced);
+	json_uint(&j, "missed", d->missed);
+	json_uint(&j, "repeated", d->repeated);
+	json_uint(&j, "unrecorded", d->left);
+	json_uint(&j, "classes", d->traces.n);
+	json_uint(&j, "states", d->states);
+	json_uint(&j, "native_runs", r->native_runs + 1);
+	json_num(&j, "seconds", r->seconds);
+	json_num(&j, "record_seconds", r->record_seconds);
+	json_uint(&j, "first_schedules", d->first_schedules);
+	json_uint(&j, "first_constraints", d->first_constraints);
+	json_num(&j, "first_seconds", d->first_found ? d->first_seconds : 0);
+	json_coverage(&j, d);
+	json_end(&j);
+	json_print(&j, stdout);
+}
+
+/* ---- the command ---- */
+
+static err_t check_options(struct options *o, enum xpl_strategy *strategy)
+{
+	for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+		if (!strcmp(o->strategy, strategies[i])) {
+			*strategy = (enum xpl_strategy)i;
+			if (!o->fail_exit)
+				return NULL;
+			char *pair = xasprintf("fail_exit=%s", o->fail_exit);
+			err_t e = shim_flags_check(pair);
+
+			free(pair);
+			return e;
+		}
+	return err_new(ERR_USAGE, "--strategy: '%s' is none of pcr, mcr, pct, random", o->strategy);
+}
+
+static bool has_confirmed(const struct explore_result *r)
+{
+	for (size_t i = 0; i < r->failures.n; i++)
+		if (r->failures.v[i].confirmed)
+			return true;
+	return false;
+}
+
+static err_t write_junit(const struct options *o, const struct explore_result *r, const char *name)
+{
+	struct found_case *cases = xcalloc(r->failures.n + 1, sizeof *cases);
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->failures.n; i++)
+		if (r->failures.v[i].confirmed)
+			cases[n++] = (struct found_case){ "csched explore", name, FOUND_FAILURE, n ? 0 : r->seconds,
+							  r->failures.v[i].text, NULL, r->failures.v[i].trace };
+	if (!n)
+		cases[n++] = (struct found_case){ "csched explore", name, FOUND_NOTHING, r->seconds, NULL, NULL, NULL };
+	err_t e = found_write(&o->found, "csched explore", cases, n);
+	free(cases);
+	return e;
+}
+
+static int explore(struct options *o, const struct cmd_args *args)
+{
+	struct explore_options x = { .out = o->out, .fail_exit = o->fail_exit, .seed = o->seed,
+				     .max_schedules = o->schedules, .max_seconds = o->time, .run_limit = o->limit,
+				     .keep_going = o->keep_going, .progress = show, .progress_arg = o };
+	struct explore_result r = { 0 };
+	char *shim = NULL, *obstacle = NULL;
+	bool alone;
+	err_t e = check_options(o, &x.strategy);
+
+	if (!x.max_schedules && x.max_seconds <= 0)
+		x.max_seconds = DEFAULT_SECONDS;
+	if (!e)
+		e = found_check(&o->found);
+	if (args->dashes || args->n > 1) {
+		x.argv = args->v;
+		if (!e)
+			e = launch_find_shim(&shim);
+		x.shim = shim;
+		obstacle = e ? NULL : launch_obstacle(args->v[0], &alone);
+		if (obstacle)
+			e = err_new(ERR_USAGE, "%s", obstacle);
+		free(obstacle);
+		launch_suit(args->v[0]);
+	} else {
+		x.trace = args->v[0];
+	}
+	if (!e)
+		e = explore_run(&x, &r);
+	progress_end(&line);
+	free(shim);
+	if (e) {
+		explore_result_free(&r);
+		return cmd_fail("explore", e);
+	}
+	if (o->common.json) {
+		print_json(o, &r);
+	} else {
+		print_text(&r);
+		if (o->list)
+			print_list(&r);
+	}
+	int status = found_status(&o->found, has_confirmed(&r)), written = cmd_fail("explore", write_junit(o, &r, args->v[0]));
+	explore_result_free(&r);
+	return written ? written : status;
+}
+
+int cmd_explore(int argc, char **argv)
+{
+	struct options o = { .strategy = "pcr", .seed = 1 };
+	const struct cmd_option options[] = {
+		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,
+		  "pcr (default): new patterns; mcr: new values; pct, random: by chance" },
+		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
+		  "at most so long (default 60 when --schedules is not given)" },
+		{ "schedules", 'n', "N", CMD_UINT, &o.schedules, "at most N orders" },
+		{ "seed", 's', "S", CMD_UINT, &o.seed, "start of random choices (default 1)" },
+		{ "out", 'o', "DIR", CMD_TEXT, &o.out,
+		  "directory for failing traces (default: the current one)" },
+		{ "limit", 0, "SECONDS", CMD_NUM, &o.limit, "end a native run after so long (default 10)" },
+		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
+		  "exit statuses that count as failures" },
+		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going, "look for more behind the first failure" },
+		{ "list", 'l', NULL, CMD_FLAG, &o.list,
+		  "list the patterns that are open or proved impossible" },
+		FOUND_OPTIONS(&o.found),
+		{ 0 },
+	};
+	const struct cmd_spec spec = {
+		.name = "explore", .usage = "[options] -- PROGRAM [ARGUMENT ...] | [options] TRACE",
+		.summary = "Drives a program that passes through orders of its threads that are certain to be\n"
+			   "new, until one fails or none is left.",
+		.options = options, .common = &o.common, .min_args = 1, .max_args = CMD_ANY,
+		.command_line = true,
+	};
+	struct cmd_args args;
+	int status;
+
+	if (!cmd_parse(&spec, argc, argv, &args, &status))
+		return status;
+	return explore(&o, &args);
+}
