@@ -289,9 +289,11 @@ static err_t write_junit(const struct options *o, const struct explore_result *r
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->failures.n; i++)
-		if (r->failures.v[i].confirmed)
-			cases[n++] = (struct found_case){ "csched explore", name, FOUND_FAILURE, n ? 0 : r->seconds,
-							  r->failures.v[i].text, NULL, r->failures.v[i].trace };
+		if (r->failures.v[i].confirmed) {
+			cases[n] = (struct found_case){ "csched explore", name, FOUND_FAILURE, n ? 0 : r->seconds,
+							r->failures.v[i].text, NULL, r->failures.v[i].trace };
+			n++;
+		}
 	if (!n)
 		cases[n++] = (struct found_case){ "csched explore", name, FOUND_NOTHING, r->seconds, NULL, NULL, NULL };
 	err_t e = found_write(&o->found, "csched explore", cases, n);

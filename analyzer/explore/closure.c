@@ -172,17 +172,24 @@ static uint64_t state_hash(const struct xpl_trace *t, const uint32_t *position, 
 	return h;
 }
 
-static uint64_t history_with(const struct xpl_trace *t, uint32_t thread, uint32_t at, uint64_t value)
+/* The event with what it would see. */
+static struct xpl_event event_with(const struct xpl_way_out *w)
+{
+	struct xpl_event e = *w->event;
+
+	if (xpl_is_access(&e))
+		e.value = w->value;
+	else if (e.op == XPL_TRY || e.op == XPL_SEM_TRY)
+		e.result = (int32_t)w->value;
+	return e;
+}
+
+static uint64_t history_with(const struct xpl_trace *t, uint32_t thread, uint32_t at, struct xpl_event e)
 {
 	struct xpl_trace *one = xpl_trace_new(t->nthreads);
-	struct xpl_event e = *xpl_at(t, thread, at);
 	uint64_t h;
 
 	/* As if it had been observed: a trace of its own gives the hash of the last link. */
-	if (xpl_is_access(&e))
-		e.value = value;
-	else
-		e.result = (int32_t)value;
 	if (at) {
 		vec_push(&one->events, *xpl_at(t, thread, at - 1));
 		vec_push(&one->threads[thread].events, 0);
@@ -194,19 +201,18 @@ static uint64_t history_with(const struct xpl_trace *t, uint32_t thread, uint32_
 }
 
 static void push(struct looking *l, const struct xpl_path *path, const uint32_t *position, uint32_t thread,
-		 uint64_t history, uint64_t value)
+		 uint64_t history, const struct xpl_event *target)
 {
 	struct way w = { .trace = l->trace, .thread = thread, .history = history };
 
-	if (history) {
-		w.target = *xpl_at(l->t, thread, position[thread]);
-		if (xpl_is_access(&w.target))
-			w.target.value = value;
-		else
-			w.target.result = (int32_t)value;
-	}
-
 	xpl_steps_of(l->t, path, &w.steps, &w.nsteps);
+	if (target) {
+		w.target = *target;
+		if (position[thread] == l->t->threads[thread].events.n && target->place) {
+			w.steps = xrealloc(w.steps, (w.nsteps + 1) * sizeof *w.steps);
+			w.steps[w.nsteps++] = (struct mach_step){ thread, target->place, target->inside, target->nth };
+		}
+	}
 	w.position = xmalloc((l->t->nthreads + 1) * sizeof *w.position);
 	memcpy(w.position, position, l->t->nthreads * sizeof *w.position);
 	vec_push(&l->c->ways, w);
@@ -217,12 +223,13 @@ static void push(struct looking *l, const struct xpl_path *path, const uint32_t 
 static bool on_way(void *arg, const struct xpl_way_out *w)
 {
 	struct looking *l = arg;
-	uint64_t history = history_with(l->t, w->thread, w->position[w->thread], w->value);
+	struct xpl_event target = event_with(w);
+	uint64_t history = history_with(l->t, w->thread, w->position[w->thread], target);
 
 	if (!note_way(l->c, state_hash(l->t, w->position, w->thread, history)) ||
 	    xpl_closure_has(l->c, l->t, w->position, w->thread, history))
 		return false;
-	push(l, w->path, w->position, w->thread, history, w->value);
+	push(l, w->path, w->position, w->thread, history, &target);
 	return l->full || (l->d->o->deadline > 0 && !(l->d->ways & 63) && xpl_drive_over(l->d));
 }
 
@@ -235,15 +242,35 @@ static bool on_deadlock(void *arg, const uint32_t *position, const struct xpl_pa
 	for (uint32_t i = 0; i < l->t->nthreads && here; i++)
 		here = position[i] == l->t->threads[i].events.n;
 	if (!here && note_way(l->c, state_hash(l->t, position, XPL_NONE, 1)))
-		push(l, path, position, XPL_NONE, 0, 0);
+		push(l, path, position, XPL_NONE, 0, NULL);
+	return l->full;
+}
+
+/* What nobody reads any more is a part of the final state all the same. */
+static bool on_last(void *arg, const uint32_t *position, uint64_t memory, const struct xpl_path *path)
+{
+	struct looking *l = arg;
+
+	if (note_way(l->c, state_hash(l->t, position, XPL_NONE, memory)))
+		push(l, path, position, XPL_NONE, 0, NULL);
 	return l->full;
 }
 
 static void look(struct xpl_drive *d, uint32_t trace)
 {
 	struct looking l = { d, d->closure, d->traces.v[trace], trace, false };
-	const struct xpl_ways ways = { &l, on_way, on_deadlock };
+	bool finals = d->o->strategy == XPL_MCR;
+	const struct xpl_ways ways = { &l, on_way, on_deadlock, finals ? on_last : NULL };
 	struct xpl_path path = { 0 };
+
+	if (finals) {
+		uint32_t *all = xcalloc(l.t->nthreads + 1, sizeof *all);
+
+		for (uint32_t i = 0; i < l.t->nthreads; i++)
+			all[i] = (uint32_t)l.t->threads[i].events.n;
+		note_way(l.c, state_hash(l.t, all, XPL_NONE, xpl_search_memory(l.t)));
+		free(all);
+	}
 
 	if (xpl_search_ways(l.t, &ways, MAX_STATES, &path) != XPL_IMPOSSIBLE)
 		d->too_large++;

@@ -329,7 +329,7 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 		patterns_done = d->o->strategy != XPL_PCR;
 	}
 	if (done)
-		xpl_pcr_settle(d);
+		TRY(xpl_pcr_settle(d));
 	/* Patterns that another trace shows to be possible are open as long as one was given up. */
 	d->exhausted = done && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
 	return NULL;

@@ -128,6 +128,6 @@ err_t xpl_closure_step(struct xpl_drive *d, bool *done);
 /* pcr.c */
 err_t xpl_pcr_step(struct xpl_drive *d, bool *done);
 /* Every pattern that is neither covered nor proved: solved in each trace. */
-void xpl_pcr_settle(struct xpl_drive *d);
+err_t xpl_pcr_settle(struct xpl_drive *d);
 
 #endif

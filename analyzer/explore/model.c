@@ -43,17 +43,30 @@ static uint64_t hash_of(const struct xpl_event *e)
 	return h;
 }
 
-uint32_t xpl_trace_add(struct xpl_trace *t, const struct xpl_event *given)
+static struct xpl_event linked(const struct xpl_trace *t, const struct xpl_event *given)
 {
+	const struct xpl_thread *th = &t->threads[given->thread];
 	struct xpl_event e = *given;
-	struct xpl_thread *th = &t->threads[e.thread];
 	uint64_t before = th->events.n ? t->events.v[th->events.v[th->events.n - 1]].history : e.thread;
 
 	e.index = (uint32_t)th->events.n;
 	e.history = xpl_mix(before, hash_of(&e));
+	return e;
+}
+
+uint32_t xpl_trace_add(struct xpl_trace *t, const struct xpl_event *given)
+{
+	struct xpl_event e = linked(t, given);
+
 	vec_push(&t->events, e);
-	vec_push(&th->events, (uint32_t)t->events.n - 1);
+	vec_push(&t->threads[e.thread].events, (uint32_t)t->events.n - 1);
 	return (uint32_t)t->events.n - 1;
+}
+
+void xpl_trace_pending(struct xpl_trace *t, const struct xpl_event *e)
+{
+	t->threads[e->thread].pending = linked(t, e);
+	t->threads[e->thread].waits = true;
 }
 
 /* ---- creation and joining ---- */

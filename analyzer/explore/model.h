@@ -78,6 +78,8 @@ struct xpl_thread {
 	VEC(uint32_t) events; /* numbers in struct xpl_trace, by rising index */
 	bool from_start;      /* alive at the beginning */
 	bool ended;           /* its last event is XPL_EXIT */
+	bool waits;           /* behind its last event it waited for ever: for `pending' */
+	struct xpl_event pending;
 };
 
 struct xpl_trace {
@@ -94,6 +96,9 @@ struct xpl_trace *xpl_trace_new(uint32_t nthreads);
 void xpl_trace_free(struct xpl_trace *t);
 /* thread, and the fields that say what; index and history are filled in. Returns its number. */
 uint32_t xpl_trace_add(struct xpl_trace *t, const struct xpl_event *e);
+
+/* What the thread waited for when nobody could go on; the same fields as for xpl_trace_add(). */
+void xpl_trace_pending(struct xpl_trace *t, const struct xpl_event *e);
 
 static inline const struct xpl_event *xpl_at(const struct xpl_trace *t, uint32_t thread, uint32_t index)
 {

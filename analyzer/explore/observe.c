@@ -395,6 +395,7 @@ struct building {
 		uint32_t child;  /* made last */
 	} *last; /* by thread */
 	VEC(struct handle) handles;
+	bool pending;      /* what is added was never executed: see build_pending() */
 };
 
 static uint32_t var_of(struct building *b, struct word *w, uint64_t mask)
@@ -496,7 +497,10 @@ static void add_op(struct building *b, const struct raw *r, struct op o)
 		e.place = mach_sync_place(r->op_at, r->pc);
 		e.nth = r->place_nth;
 	}
-	xpl_trace_add(b->t, &e);
+	if (b->pending)
+		xpl_trace_pending(b->t, &e);
+	else
+		xpl_trace_add(b->t, &e);
 }
 
 #define OP(...) ((struct op){ __VA_ARGS__ })
@@ -630,6 +634,31 @@ static void build_sync(struct building *b, const struct raw *r)
 	}
 }
 
+/* Nobody can go on: what each began and did not end, as if it had. */
+static void build_pending(struct building *b)
+{
+	const struct raw **begun = xcalloc(b->t->nthreads + 1, sizeof *begun);
+
+	for (size_t i = 0; i < b->o->raws.n; i++) {
+		const struct raw *r = &b->o->raws.v[i];
+
+		if (r->kind == RAW_SYNC)
+			begun[r->thread] = TRC_SYNC_AT(r->op_at) == TRC_AT_BLOCK ? r : NULL;
+	}
+	b->pending = true;
+	for (uint32_t i = 0; i < b->t->nthreads; i++) {
+		if (!begun[i])
+			continue;
+		struct raw r = *begun[i];
+		r.op_at = TRC_SYNC_OP(r.op_at) | TRC_AT_DONE << 12;
+		r.place_nth = counter_at(&b->o->counts, i, mach_sync_place(r.op_at, r.pc), 0)->n + 1;
+		r.result = 0;
+		build_sync(b, &r);
+	}
+	b->pending = false;
+	free(begun);
+}
+
 /* A thread is made somewhere inside pthread_create(); its return is a place that others can wait for. */
 static void place_births(struct observer *o)
 {
@@ -741,6 +770,8 @@ static void drop_ordered(struct xpl_trace **trace)
 	for (uint32_t i = 0; i < t->nthreads; i++) {
 		kept->threads[i].from_start = t->threads[i].from_start;
 		kept->threads[i].ended = t->threads[i].ended;
+		if (t->threads[i].waits)
+			xpl_trace_pending(kept, &t->threads[i].pending);
 	}
 	kept->cut = t->cut;
 	kept->all = t->all;
@@ -762,6 +793,8 @@ static void build(struct observer *o)
 		b.last[i].event = SIZE_MAX;
 	find_words(o, &b.words);
 	build_all(&b);
+	if (o->seen->tried.end == MACH_TRIED_STUCK && !b.t->cut)
+		build_pending(&b);
 	drop_ordered(&b.t);
 	mach_try_rewind(o->run);
 	for (size_t i = 0; i < b.t->vars.n; i++) {

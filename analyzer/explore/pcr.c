@@ -171,10 +171,17 @@ err_t xpl_pcr_step(struct xpl_drive *d, bool *done)
 
 /* ---- in the end ---- */
 
+struct order {
+	uint64_t key;
+	struct mach_step *steps;
+	size_t n;
+};
+
 struct settling {
 	struct xpl_drive *d;
 	uint32_t trace;
 	uint64_t n;
+	VEC(struct order) orders; /* to execute */
 };
 
 /* An instance of a pattern that was never shown: does any order of this trace show it? */
@@ -183,19 +190,19 @@ static void settle_one(void *arg, const struct xpl_pattern *p)
 	struct settling *s = arg;
 	struct xpl_known *k = xpl_known_at(s->d, p->key);
 	struct xpl_path path = { 0 };
+	struct order o = { .key = p->key };
 
 	if (k->status == XPL_COVERED || k->undecided)
 		return;
-	if (++s->n > MAX_SETTLED || (s->d->o->deadline > 0 && xpl_drive_over(s->d))) {
+	if (++s->n > MAX_SETTLED || (s->d->o->deadline > 0 && xpl_now() > s->d->o->deadline)) {
 		k->undecided = true;
 		return;
 	}
 	switch (solve(s->d, k, s->trace, p->steps, p->n, SETTLE_STATES, &path)) {
 	case XPL_FOUND:
-		/* A possible order that adds nothing new: it need not be executed to know so. */
-		k->status = XPL_COVERED;
-		k->undecided = false;
-		s->d->covered++;
+		k->undecided = true; /* until it is executed */
+		xpl_steps_of(s->d->traces.v[s->trace], &path, &o.steps, &o.n);
+		vec_push(&s->orders, o);
 		break;
 	case XPL_TOO_LARGE:
 		k->undecided = true;
@@ -206,7 +213,24 @@ static void settle_one(void *arg, const struct xpl_pattern *p)
 	xpl_path_free(&path);
 }
 
-void xpl_pcr_settle(struct xpl_drive *d)
+/* Such orders give what another gave; they are executed because nothing else shows that they can be. */
+static err_t execute_found(struct settling *s)
+{
+	err_t e = NULL;
+	uint32_t number;
+
+	for (size_t i = 0; i < s->orders.n; i++) {
+		struct order *o = &s->orders.v[i];
+
+		if (!e && xpl_known_at(s->d, o->key)->status != XPL_COVERED && !xpl_drive_over(s->d))
+			e = xpl_drive_try(s->d, o->steps, o->n, &number);
+		free(o->steps);
+	}
+	vec_free(&s->orders);
+	return e;
+}
+
+err_t xpl_pcr_settle(struct xpl_drive *d)
 {
 	struct settling s = { .d = d };
 	uint64_t none[XPL_RULES];
@@ -216,7 +240,10 @@ void xpl_pcr_settle(struct xpl_drive *d)
 		memset(none, 0, sizeof none);
 		xpl_patterns(d->traces.v[i], settle_one, &s, none);
 	}
+	TRY(execute_found(&s));
 	for (size_t i = 0; i < d->known.n; i++)
-		if (d->known.v[i].status == XPL_OPEN && !d->known.v[i].undecided)
+		if (d->known.v[i].status == XPL_OPEN && !d->known.v[i].undecided && !d->too_large && !d->missed &&
+		    !d->cut && !d->unknown_left)
 			d->known.v[i].status = XPL_INFEASIBLE;
+	return NULL;
 }

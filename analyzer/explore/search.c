@@ -49,7 +49,16 @@ static const struct xpl_event *next_of(const struct search *s, const uint64_t *s
 {
 	uint32_t at = POSITION(st[t]);
 
-	return st[t] & ALIVE && !(st[t] & STOPPED) && at < s->t->threads[t].events.n ? xpl_at(s->t, t, at) : NULL;
+	if (!(st[t] & ALIVE) || st[t] & STOPPED)
+		return NULL;
+	if (at < s->t->threads[t].events.n)
+		return xpl_at(s->t, t, at);
+	return s->t->threads[t].waits ? &s->t->threads[t].pending : NULL;
+}
+
+static bool is_pending(const struct search *s, const struct xpl_event *e)
+{
+	return e == &s->t->threads[e->thread].pending;
 }
 
 static bool is_free(const uint64_t *o, const struct xpl_object *obj, uint32_t t, bool shared)
@@ -353,7 +362,7 @@ static uint32_t quiet_thread(struct search *s, uint64_t *st)
 	for (uint32_t t = 0; t < s->t->nthreads; t++) {
 		const struct xpl_event *e = next_of(s, st, t);
 
-		if (e && is_quiet(s, e) && can_go(s, st, e, &value) == CAN)
+		if (e && is_quiet(s, e) && !is_pending(s, e) && can_go(s, st, e, &value) == CAN)
 			return t;
 	}
 	return XPL_NONE;
@@ -368,11 +377,10 @@ static bool is_deadlock(struct search *s, uint64_t *st)
 	for (uint32_t t = 0; t < s->t->nthreads; t++) {
 		const struct xpl_event *e = next_of(s, st, t);
 
-		if (!(st[t] & ALIVE) && !t)
-			return false;
 		if (!(st[t] & ALIVE))
 			continue;
-		if (!e && (!s->t->threads[t].ended || !t))
+		/* Whoever ends without saying so ends the process, or what it does next is not known. */
+		if (!e && !s->t->threads[t].ended)
 			return false;
 		if (!e)
 			continue;
@@ -383,9 +391,34 @@ static bool is_deadlock(struct search *s, uint64_t *st)
 	return waits;
 }
 
-static bool tell_deadlock(struct search *s, uint64_t *st)
+static uint64_t memory_of(const struct search *s, const uint64_t *st)
 {
-	if (!s->ways || !s->ways->deadlock || !is_deadlock(s, st))
+	uint64_t h = 1;
+
+	for (size_t i = s->vars_at; i < s->objects_at; i++)
+		h = xpl_mix(h, st[i]);
+	return h;
+}
+
+static bool tell_last(struct search *s, uint64_t *st)
+{
+	if (!s->ways->last)
+		return false;
+	for (uint32_t t = 0; t < s->t->nthreads; t++) {
+		s->position[t] = POSITION(st[t]);
+		if (s->position[t] < s->t->threads[t].events.n)
+			return false;
+	}
+	return s->ways->last(s->ways->arg, s->position, memory_of(s, st), s->path);
+}
+
+static bool tell_end(struct search *s, uint64_t *st)
+{
+	if (!s->ways)
+		return false;
+	if (tell_last(s, st))
+		return true;
+	if (!s->ways->deadlock || !is_deadlock(s, st))
 		return false;
 	for (uint32_t t = 0; t < s->t->nthreads; t++)
 		s->position[t] = POSITION(st[t]);
@@ -398,10 +431,11 @@ static bool tell_way_out(struct search *s, uint64_t *st, const struct xpl_event 
 
 	for (uint32_t t = 0; t < s->t->nthreads; t++)
 		s->position[t] = POSITION(st[t]);
-	vec_push(&s->path->events, s->t->threads[e->thread].events.v[e->index]);
-	const struct xpl_way_out w = { s->position, e->thread, value, s->path };
+	if (!is_pending(s, e))
+		vec_push(&s->path->events, s->t->threads[e->thread].events.v[e->index]);
+	const struct xpl_way_out w = { s->position, e->thread, e, value, s->path };
 	enough = s->ways->out && s->ways->out(s->ways->arg, &w);
-	if (!enough)
+	if (!enough && !is_pending(s, e))
 		s->path->events.n--;
 	return enough;
 }
@@ -420,11 +454,11 @@ static bool advance(struct search *s, uint64_t *st, uint64_t *next, uint32_t t, 
 		return false;
 	}
 	if (s->ways) {
-		if (can == OTHERWISE) {
+		if (can == OTHERWISE || is_pending(s, e)) {
 			*enough = tell_way_out(s, st, e, value);
 			return false;
 		}
-	} else if (!fits(s, e, done, can == OTHERWISE)) {
+	} else if (is_pending(s, e) || !fits(s, e, done, can == OTHERWISE)) {
 		return false;
 	}
 	memcpy(next, st, s->words * sizeof *next);
@@ -445,7 +479,7 @@ static enum xpl_found walk(struct search *s)
 	states = xmalloc((cap = 64) * s->words * sizeof *states + 8);
 	start(s, states);
 	note_state(s, states, 0);
-	if (s->ways && tell_deadlock(s, states)) {
+	if (s->ways && tell_end(s, states)) {
 		answer = XPL_FOUND;
 		levels.n = 0;
 	}
@@ -495,7 +529,7 @@ static enum xpl_found walk(struct search *s)
 			break;
 		}
 		vec_push(&s->path->events, s->t->threads[t].events.v[e->index]);
-		if (s->ways && tell_deadlock(s, next)) {
+		if (s->ways && tell_end(s, next)) {
 			answer = XPL_FOUND;
 			break;
 		}
@@ -531,6 +565,23 @@ enum xpl_found xpl_search_ways(const struct xpl_trace *t, const struct xpl_ways 
 	answer = walk(&s);
 	search_free(&s);
 	return answer;
+}
+
+uint64_t xpl_search_memory(const struct xpl_trace *t)
+{
+	struct search s;
+	struct xpl_path none = { 0 };
+	uint64_t *st, h;
+
+	search_new(&s, t, 0, &none);
+	st = xmalloc((s.words + 1) * sizeof *st);
+	start(&s, st);
+	for (size_t i = 0; i < t->events.n; i++)
+		go(&s, st, &t->events.v[i]);
+	h = memory_of(&s, st);
+	free(st);
+	search_free(&s);
+	return h;
 }
 
 void xpl_path_free(struct xpl_path *p)

@@ -46,8 +46,9 @@ enum xpl_found xpl_search_pattern(const struct xpl_trace *t, const uint32_t *ste
 struct xpl_way_out {
 	const uint32_t *position; /* by thread: events executed */
 	uint32_t thread;
+	const struct xpl_event *event; /* the read; or what the thread waited for at the trace's end, and can have here */
 	uint64_t value;           /* what it would see; or the result */
-	const struct xpl_path *path; /* to there, with the event at its end */
+	const struct xpl_path *path; /* to there, with the event at its end unless it was never executed */
 };
 
 struct xpl_ways {
@@ -56,11 +57,16 @@ struct xpl_ways {
 	bool (*out)(void *arg, const struct xpl_way_out *w);
 	/* No thread can go on in this state. */
 	bool (*deadlock)(void *arg, const uint32_t *position, const struct xpl_path *path);
+	/* Every event is executed; memory is a hash of what the variables hold. NULL: not asked for. */
+	bool (*last)(void *arg, const uint32_t *position, uint64_t memory, const struct xpl_path *path);
 };
 
 /* All states of the trace. XPL_FOUND: a callback had enough; XPL_IMPOSSIBLE: all were seen. */
 enum xpl_found xpl_search_ways(const struct xpl_trace *t, const struct xpl_ways *w, uint64_t most,
 			       struct xpl_path *path);
+
+/* What xpl_ways.last() is told when the trace's own order was executed. */
+uint64_t xpl_search_memory(const struct xpl_trace *t);
 
 void xpl_path_free(struct xpl_path *p);
 
