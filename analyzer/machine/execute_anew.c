@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,6 +140,20 @@ static bool output_call(struct mach_run *r, uint64_t nr)
 
 /* ---- the thread itself ---- */
 
+/* Nobody gets a signal here, so none is ever set; a sanitizer's run-time sets one for each thread. */
+static bool alternate_stack(struct mach_run *r)
+{
+	uint64_t old = exec_arg(r, 1);
+	stack_t none = { .ss_flags = SS_DISABLE };
+
+	if (old && !mem_writable(r->m->mem, old, sizeof none))
+		return false;
+	if (old)
+		mem_poke(r->m->mem, old, &none, sizeof none);
+	exec_returns(r, 0);
+	return true;
+}
+
 static bool thread_call(struct mach_run *r, const struct run_thread *t, uint64_t nr)
 {
 	const struct trc_thread_info *info = trc_thread_at(r->t, t->index);
@@ -157,6 +172,8 @@ static bool thread_call(struct mach_run *r, const struct run_thread *t, uint64_t
 	case SYS_set_robust_list:
 		exec_returns(r, 0);
 		return true;
+	case SYS_sigaltstack:
+		return alternate_stack(r);
 	case SYS_rseq:
 		exec_returns(r, -ENOSYS);
 		return true;

@@ -10,7 +10,7 @@ enum pc_class {
 	PC_RUNTIME,
 	PC_MOVER,   /* the same, of a function that works on its caller's data, or not known of which */
 	PC_SCANNER, /* a mover that reads text in blocks, beyond its ends */
-	PC_BELOW,   /* loader and shim: never on the program's behalf, whoever called */
+	PC_BELOW,   /* loader, shim, a sanitizer's run-time: never on the program's behalf, whoever called */
 };
 
 /* A function of the C library that program code called. */
@@ -52,6 +52,7 @@ struct level {
 	uint64_t quick[QUICK]; /* pc << 5 | what it is: asked at every access, so it must stay in the cache */
 	VEC(struct thread_level) threads;
 	VEC(char *) names;
+	bool sanitized;    /* code of a sanitizer's run-time was seen */
 };
 
 static const char *const runtime_modules[] = {
@@ -62,6 +63,18 @@ static const char *const runtime_modules[] = {
 /* Of these, lazy binding and recording happen in the middle of any call. */
 static const char *const below_modules[] = { "ld-linux", "ld-2", "libcsched", "linux-vdso",
 					     "[vdso]" };
+
+/* What a sanitizer's run-time does is not the program; linked statically (clang) its functions tell it. */
+static const char *const sanitizer_modules[] = { "libasan", "libtsan", "libubsan", "liblsan", "libhwasan", "libclang_rt." };
+static const char *const sanitizer_symbols[] = {
+	"__asan", "__tsan", "__ubsan", "__lsan", "__sanitizer", "__interception", "__interceptor_", "___interceptor_",
+};
+/* But for these, which do what the program wrote as an atomic operation. */
+static const char *const sanitizer_atomics[] = { "__tsan_atomic" };
+
+/* AddressSanitizer's shadow on x86-64 Linux, which instrumented code looks at before each access. */
+#define SHADOW_FROM 0x7fff8000ull
+#define SHADOW_TO 0x10007fff8000ull
 
 /* Program code that a person did not write: what it decides is decided by its caller. */
 static const char *const language_modules[] = { "libstdc++", "libc++", "libgcc_s" };
@@ -233,6 +246,20 @@ static void classify_runtime(struct level *l, struct pc_entry *e)
 		e->class = PC_SCANNER;
 }
 
+static bool is_sanitizer(struct level *l, const struct img_module *m, uint64_t pc)
+{
+	const char *symbol = img_symbol(l->images, pc, NULL);
+	bool is = HAS_PREFIX(img_module_name(m), sanitizer_modules) || (symbol && HAS_PREFIX(symbol, sanitizer_symbols));
+
+	l->sanitized |= is;
+	return is && !(symbol && HAS_PREFIX(symbol, sanitizer_atomics));
+}
+
+bool level_is_shadow(const struct level *l, uint64_t address)
+{
+	return l->sanitized && address >= SHADOW_FROM && address < SHADOW_TO;
+}
+
 static void classify_memory(struct level *l, struct pc_entry *e)
 {
 	uint64_t offset = 0;
@@ -270,6 +297,8 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 		e->class = PC_STUB;
 		e->callee = callee_of(e->stub);
 	}
+	if (m && e->class == PC_PROGRAM && is_sanitizer(l, m, pc))
+		e->class = PC_BELOW;
 	if (m)
 		classify_memory(l, e);
 	return e;

@@ -21,6 +21,9 @@ void level_free(struct level *l);
 /* The module that holds pc is the C library, the loader or the shim. */
 bool level_is_runtime(struct level *l, uint64_t pc);
 
+/* A sanitizer is at work, and this is where it keeps what may be touched. */
+bool level_is_shadow(const struct level *l, uint64_t address);
+
 /* Code of the program itself, not of its language's library. */
 bool level_is_own(struct level *l, uint64_t pc);
 

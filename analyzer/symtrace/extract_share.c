@@ -264,7 +264,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 		part = text_part(s->level, s->run, a);
 		a = &part;
 	}
-	if (!a->size || own_stack(s, a->thread, a->address))
+	if (!a->size || own_stack(s, a->thread, a->address) || level_is_shadow(s->level, a->address))
 		return EXPR_NONE;
 	touch(s, a, a->address, a->size, program);
 	uint64_t next = (a->address | 7) + 1, end = a->address + a->size;
