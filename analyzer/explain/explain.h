@@ -152,12 +152,6 @@ err_t explain_validate_alternates(struct explanation *e);
  * that becomes the first alternate.
  */
 err_t explain_serial(struct explanation *e, size_t before);
-/*
- * serial.c: threads none of which made the other have no order that could be asked of them, and the
- * alternate leaves the recorded path anyway. Where executing shows that something was cut in two,
- * that is told instead.
- */
-err_t explain_prefer_cut(struct explanation *e);
 bool explain_has_cause(const struct explanation *e); /* one that was shown to be minimal */
 
 /* What a pair that is turned round tells, from worst to best. */

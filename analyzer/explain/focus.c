@@ -4,7 +4,7 @@
  * than the solver can do. The failing thread itself has touched little. So, where nothing else has given a cause, the
  * whole run is looked at once more, and of what is shared only what that thread touched.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 /* More effort than is left may be needed, but not much more: there are few events. */
 #define EFFORT 10
@@ -24,22 +24,14 @@ static bool is_wanted(const struct explanation *e)
 
 static err_t look(struct explanation *e, const struct explain_options *o)
 {
-	const struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
-
 	TRY(explain_extract(e, o));
 	if (e->extracted->total > MOST_EVENTS)
 		return err_new(ERR_NOANSWER, "too many events");
 	TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_alternates(e));
-	if (e->answer->found && (!alternate->agreed || alternate->fails_later))
+	if (e->answer->found && judge_passing(e) != JUDGE_PASSES)
 		TRY(explain_serial(e, SIZE_MAX));
 	return NULL;
-}
-
-static bool is_shown(const struct explanation *e)
-{
-	return e->answer->found && explain_has_cause(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
-	       e->alternate_proof.by[REPORT_MACHINE].agreed;
 }
 
 err_t explain_focus(struct explanation *e, const struct explain_options *o)
@@ -59,10 +51,10 @@ err_t explain_focus(struct explanation *e, const struct explain_options *o)
 		e->effort_end = enough;
 	err_t bad = look(e, &whole);
 	e->focus = false;
-	e->effort_end = end > 0 && !bad && is_shown(e) ? explain_effort(e) + EFFORT : end;
+	e->effort_end = end > 0 && !bad && judge_answer(e) >= JUDGE_FAILS_LATER && explain_has_cause(e) ? explain_effort(e) + EFFORT : end;
 	ext_survey_free(e->survey);
 	e->survey = survey;
-	if (!bad && is_shown(e)) {
+	if (!bad && judge_answer(e) >= JUDGE_FAILS_LATER && explain_has_cause(e)) {
 		explain_forget(&was);
 		sym_add_assumption(e->extracted->trace, "Of what threads share only what the failing thread touched was "
 				   "looked at: the rest is taken as it was.");

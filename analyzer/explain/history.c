@@ -6,7 +6,7 @@
  * (a counter that lost updates all along): then the failing order is continued backwards, and an
  * alternate is looked for there, by executing.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 /* Events of a thread before the root cause that should be seen. */
 #define HISTORY 8
@@ -124,17 +124,15 @@ static err_t look_in(struct explanation *e, const struct explain_before *was, co
 		     bool *helps)
 {
 	const struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
-	const struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
 	size_t more;
 
 	TRY(explain_extract(e, o));
 	TRY(continued(e, was, o, &more));
-	if (failing->agreed && !alternate->agreed && more) {
+	if (failing->agreed && judge_passing(e) == JUDGE_DOES_NOT_PASS && more) {
 		e->answer->cause_minimal = false; /* without it the run failed all the same, as executed */
 		TRY(explain_serial(e, more));
 	}
-	*helps = failing->agreed && alternate->agreed &&
-		 (e->soon <= 0 || (!alternate->fails_later && explain_has_cause(e)));
+	*helps = e->soon > 0 ? judge_is_confirmed(e) : failing->agreed && judge_passing(e) != JUDGE_DOES_NOT_PASS;
 	return NULL;
 }
 

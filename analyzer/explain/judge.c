@@ -25,14 +25,15 @@ static const struct report_proof *passing(const struct explanation *e)
 	return &e->alternate_proof.by[REPORT_MACHINE];
 }
 
-bool judge_avoids(const struct explanation *e)
+enum judge_passing judge_passing(const struct explanation *e)
 {
-	return e->answer->nalternates && passing(e)->agreed;
+	return !e->answer->nalternates || !passing(e)->agreed ? JUDGE_DOES_NOT_PASS :
+	       passing(e)->fails_later ? JUDGE_PASSES_AND_FAILS : JUDGE_PASSES;
 }
 
-bool judge_passes(const struct explanation *e)
+bool judge_is_confirmed(const struct explanation *e)
 {
-	return judge_avoids(e) && !passing(e)->fails_later;
+	return explain_has_cause(e) && judge_answer(e) >= JUDGE_CONFIRMED;
 }
 
 enum judge_grade judge_answer(const struct explanation *e)
@@ -45,9 +46,9 @@ enum judge_grade judge_answer(const struct explanation *e)
 		return JUDGE_ALWAYS;
 	if (!a->ncause && !a->nalternates)
 		return JUDGE_FAILS;
-	if (!judge_avoids(e) || !failing(e)->agreed || !a->ncause)
+	if (judge_passing(e) == JUDGE_DOES_NOT_PASS || !failing(e)->agreed || !a->ncause)
 		return JUDGE_REFUTED;
-	if (passing(e)->fails_later)
+	if (judge_passing(e) == JUDGE_PASSES_AND_FAILS)
 		return JUDGE_FAILS_LATER;
 	return a->cause_minimal && !a->cause_executed && !a->rule ? JUDGE_PROVED : JUDGE_CONFIRMED;
 }

@@ -21,13 +21,15 @@ enum judge_grade {
 	JUDGE_PROVED,      /* and the orderings that differ are a minimal core of the scope */
 };
 
+/* What the machine made of its passing order, from worst to best. */
+enum judge_passing { JUDGE_DOES_NOT_PASS, JUDGE_PASSES_AND_FAILS, JUDGE_PASSES };
+
 const char *judge_grade_name(enum judge_grade g);
 /* Of the answer at hand. */
 enum judge_grade judge_answer(const struct explanation *e);
-/* Its passing order was executed, passes the failure and nothing fails behind it. */
-bool judge_passes(const struct explanation *e);
-/* It passes the failure; what comes later does not matter. */
-bool judge_avoids(const struct explanation *e);
+enum judge_passing judge_passing(const struct explanation *e);
+/* Both its orders were executed, and it names a cause of which nothing can be left out: no need to look further. */
+bool judge_is_confirmed(const struct explanation *e);
 
 /* Enough other orders were executed, and none of them passes. */
 bool judge_fails_always(const struct explanation *e);

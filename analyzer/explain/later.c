@@ -6,7 +6,7 @@
  * Where that leads nowhere, they are let go on from where they stood before the
  * failing thread reads what it failed by, to see whether that helps at all.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 /* Beyond this the run is not gone through again for an answer that may only be somewhat better. */
 #define MOST_INSNS_TWICE 200000000u
@@ -101,7 +101,7 @@ static err_t solve_onward(struct explanation *e, const struct explain_options *o
 	TRY(explain_validate_alternates(e));
 	/* The write that was missing may be the first of several. */
 	bool half = e->answer->ncause && blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
-		    !e->alternate_proof.by[REPORT_MACHINE].agreed;
+		    judge_passing(e) == JUDGE_DOES_NOT_PASS;
 	return half ? explain_serial(e, SIZE_MAX) : NULL;
 }
 
@@ -131,7 +131,7 @@ void explain_assume_computed(struct explanation *e)
 static bool tells_more(const struct explanation *e, const struct explain_before *b)
 {
 	return blames_computed(e) && !e->answer->timed_out && e->answer->cause_minimal >= b->answer->cause_minimal &&
-	       !e->alternate_proof.by[REPORT_MACHINE].fails_later;
+	       judge_passing(e) == JUDGE_PASSES;
 }
 
 /* One thread fails by itself, and another one had still something to do. */
@@ -145,7 +145,7 @@ static bool may_come_later(const struct explanation *e)
 
 err_t explain_solve_later(struct explanation *e, const struct explain_options *o)
 {
-	bool had = e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
+	bool had = judge_passing(e) != JUDGE_DOES_NOT_PASS;
 
 	if (!e->answer->found || !may_come_later(e) ||
 	    (had && e->followed.insns > MOST_INSNS_TWICE))
@@ -157,9 +157,7 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 	e->onward = true;
 	err_t bad = solve_onward(e, o, had);
 	e->effort_end = end;
-	if (!bad && e->failing_proof.by[REPORT_MACHINE].agreed &&
-	    e->alternate_proof.by[REPORT_MACHINE].agreed && e->answer->ncause &&
-	    (!had || tells_more(e, &b))) {
+	if (!bad && judge_answer(e) >= JUDGE_FAILS_LATER && (!had || tells_more(e, &b))) {
 		explain_forget(&b);
 		return NULL;
 	}

@@ -5,6 +5,7 @@
  * fails when this one update is lost and they are not interrupted behind it. Both are executed, and the
  * difference between them is told.
  */
+#include "analyzer/explain/judge.h"
 #include "analyzer/explain/lost.h"
 
 #include <inttypes.h>
@@ -136,17 +137,7 @@ static err_t solve_around(struct explanation *e, const struct explain_options *o
 	if (!e->answer->found)
 		return NULL;
 	TRY(explain_validate_alternates(e));
-	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
-	return explain_has_cause(e) && proof->agreed && !proof->fails_later ? NULL : explain_serial(e, SIZE_MAX);
-}
-
-static bool is_shown(const struct explanation *e)
-{
-	const struct report_proof *fails = &e->failing_proof.by[REPORT_MACHINE];
-	const struct report_proof *passes = &e->alternate_proof.by[REPORT_MACHINE];
-
-	return e->answer && e->answer->found && e->answer->ncause && fails->agreed && passes->agreed &&
-	       !passes->fails_later;
+	return judge_is_confirmed(e) ? NULL : explain_serial(e, SIZE_MAX);
 }
 
 static void tell(struct explanation *e, const struct lost *l, const char *name)
@@ -191,7 +182,7 @@ err_t explain_lost_updates(struct explanation *e, const struct explain_options *
 	e->middle = NULL;
 	ext_survey_free(e->survey);
 	e->survey = survey;
-	if (!bad && is_shown(e)) {
+	if (!bad && judge_answer(e) >= JUDGE_CONFIRMED) {
 		tell(e, &lost, name);
 		explain_forget(&b);
 	} else {

@@ -272,20 +272,6 @@ static bool is_largest(const struct explanation *e, const struct explain_options
 	       (o->window >= LAST_WINDOW && e->extracted->total >= LAST_WINDOW);
 }
 
-static bool alternate_confirmed(const struct explanation *e)
-{
-	return e->alternate_proof.by[REPORT_MACHINE].agreed > 0;
-}
-
-/* How good the first alternate is, as executed. */
-enum alternate_rank { RANK_UNCONFIRMED, RANK_FAILS_LATER, RANK_CLEAN };
-
-static enum alternate_rank rank(const struct explanation *e)
-{
-	return !alternate_confirmed(e) ? RANK_UNCONFIRMED :
-	       e->alternate_proof.by[REPORT_MACHINE].fails_later ? RANK_FAILS_LATER : RANK_CLEAN;
-}
-
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
 static err_t solve_growing(struct explanation *e, struct explain_options *o)
 {
@@ -383,17 +369,17 @@ static bool can_turn(const struct explanation *e)
 static err_t turn_others(struct explanation *e, const struct explain_options *o)
 {
 	struct sched_answer *best = NULL;
-	enum alternate_rank had = rank(e);
+	enum judge_passing had = judge_passing(e);
 	double end = explain_effort(e) + TURNING;
 	err_t bad = NULL;
 
-	for (int i = 0; i < MOST_TURNS && !bad && rank(e) < RANK_CLEAN && can_turn(e) &&
+	for (int i = 0; i < MOST_TURNS && !bad && judge_passing(e) < JUDGE_PASSES && can_turn(e) &&
 	     !explain_out_of_time(e) && (explain_effort(e) < end || e->deadline > 0); i++) {
 		make_firm(e, e->answer->alternates[0].left);
-		if (!best || rank(e) > had) {
+		if (!best || judge_passing(e) > had) {
 			sched_answer_free(best);
 			best = e->answer;
-			had = rank(e);
+			had = judge_passing(e);
 			e->answer = NULL;
 		}
 		bad = explain_solve_window(e, o, true);
@@ -402,7 +388,7 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 	}
 	if (!best)
 		return bad;
-	if (bad || rank(e) <= had) {
+	if (bad || judge_passing(e) <= had) {
 		sched_answer_free(e->answer);
 		e->answer = best;
 		err_free(bad);
@@ -424,21 +410,21 @@ static err_t validate(struct explanation *e, struct explain_options *o, bool cho
 	/* What is hard to solve is hard again for each branch; executing is not. */
 	const struct sched_answer *tried = NULL, *a = e->answer;
 	if (a->found && !a->deterministic &&
-	    (!explain_has_cause(e) || (rank(e) < RANK_CLEAN && a->stats.effort > HARD))) {
+	    (!explain_has_cause(e) || (judge_passing(e) < JUDGE_PASSES && a->stats.effort > HARD))) {
 		TRY(explain_serial(e, SIZE_MAX));
 		tried = a;
-		if (!chosen && rank(e) == RANK_UNCONFIRMED)
+		if (!chosen && judge_passing(e) == JUDGE_DOES_NOT_PASS)
 			TRY(explain_look_before(e, o));
 	}
 	TRY(turn_others(e, o));
 	if (!explain_out_of_time(e))
 		TRY(explain_solve_later(e, o));
-	if (e->answer->found && rank(e) < RANK_CLEAN && e->answer != tried) {
+	if (e->answer->found && judge_passing(e) < JUDGE_PASSES && e->answer != tried) {
 		TRY(explain_serial(e, SIZE_MAX));
-		if (!chosen && rank(e) == RANK_UNCONFIRMED)
+		if (!chosen && judge_passing(e) == JUDGE_DOES_NOT_PASS)
 			TRY(explain_look_before(e, o));
 	}
-	return explain_prefer_cut(e);
+	return NULL;
 }
 
 err_t explain_solve(struct explanation *e, const struct explain_options *given)

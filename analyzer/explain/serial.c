@@ -8,7 +8,7 @@
  * in mind, so they are tried from the end backwards: the later the moment, the more of
  * the failing order is kept.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 #include <string.h>
 
@@ -463,9 +463,11 @@ static void make_first(struct serial *s)
 /* What the solver found tells, or it would not have been found. */
 static enum grade grade_at_hand(const struct explanation *e)
 {
-	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
+	static const enum grade grades[] = {
+		[JUDGE_DOES_NOT_PASS] = FAILS, [JUDGE_PASSES_AND_FAILS] = FAILS_LATER, [JUDGE_PASSES] = CLEAN,
+	};
 
-	return !proof->agreed ? FAILS : proof->fails_later ? FAILS_LATER : CLEAN;
+	return grades[judge_passing(e)];
 }
 
 /* Of moments from event `before` of the failing order on it is known that none helps. */
@@ -546,38 +548,6 @@ err_t explain_serial(struct explanation *e, size_t before)
 			take_over(&s);
 		note_attempt(&s, since);
 	}
-	serial_free(&s);
-	return bad;
-}
-
-/* The answer's pair is to be ordered, and between threads none of which made the other. */
-static bool orders_siblings(const struct explanation *e)
-{
-	const struct sym_trace *t = e->extracted->trace;
-	const struct sched_answer *a = e->answer;
-	const struct sched_edge *pair = a->nalternates ? &a->alternates[0].inverted : NULL;
-	struct dsp *d = NULL;
-
-	if (!a->found || !pair || !a->alternates[0].path_differs || pair->before.index == SYM_NONE ||
-	    dsp_related(t, pair->before.thread, pair->after.thread))
-		return false;
-	err_free(dsp_build(t, a, &d));
-	bool order = d && d->hint.kind == DSP_HINT_ORDER;
-	dsp_free(d);
-	return order;
-}
-
-err_t explain_prefer_cut(struct explanation *e)
-{
-	struct serial s;
-	double since = explain_effort(e);
-
-	if (!orders_siblings(e))
-		return NULL;
-	err_t bad = serial_new(e, false, SIZE_MAX, &s);
-	if (s.best.grade == CLEAN)
-		take_over(&s);
-	note_attempt(&s, since);
 	serial_free(&s);
 	return bad;
 }

@@ -4,7 +4,7 @@
  * not fail in a second. So the solver is given a little time at first, then executing is tried, in turns, and
  * only where neither answers the solver has all the time that is left.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 /* Effort of the first try; most answers take less than a tenth of it. And of the second, before much is extracted. */
 #define SOON 1
@@ -22,33 +22,11 @@ static bool is_hard(const struct explanation *e)
 	       e->failing_proof.by[REPORT_MACHINE].agreed && !explain_out_of_time(e);
 }
 
-/* Something was cut in two, and ought to be one step. */
-static bool shows_cut(const struct explanation *e)
-{
-	struct dsp *d = NULL;
-
-	err_free(dsp_build(e->extracted->trace, e->answer, &d));
-	bool cut = d && d->hint.kind == DSP_HINT_ATOMIC && d->nregions;
-	dsp_free(d);
-	return cut;
-}
-
-/*
- * There is a cause that says what to do about it, and an order that does not fail. Of other pairs that executing turns
- * round any may be the one that helps by chance: there the solver knows better, given its time.
- */
-static bool is_answered(const struct explanation *e)
-{
-	const struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
-
-	return explain_has_cause(e) && proof->agreed && !proof->fails_later && shows_cut(e);
-}
-
 bool explain_executed(const struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
 
-	return a->nalternates && a->alternates[0].executed && is_answered(e);
+	return a->nalternates && a->alternates[0].executed && judge_is_confirmed(e);
 }
 
 /* Solves within so much effort; *hard: that was not enough. */
@@ -60,6 +38,27 @@ static err_t solve_within(struct explanation *e, const struct explain_options *o
 	return NULL;
 }
 
+/* What executing found is an answer; the solver may still have a better one, of the same window. The better one stays. */
+static err_t solve_better(struct explanation *e, const struct explain_options *o)
+{
+	struct explain_before was = explain_put_aside(e);
+	bool hard;
+
+	e->extracted = was.extracted;
+	was.extracted = NULL;
+	err_t bad = solve_within(e, o, LATER, &hard);
+	if (!bad && !hard)
+		bad = explain_validate_alternates(e);
+	if (!bad && judge_answer(e) == JUDGE_PROVED) {
+		explain_forget(&was);
+		return NULL;
+	}
+	was.extracted = e->extracted;
+	e->extracted = NULL;
+	explain_put_back(e, &was);
+	return bad;
+}
+
 static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bool chosen)
 {
 	bool hard;
@@ -69,8 +68,8 @@ static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bo
 		return NULL;
 	e->answer->cause_minimal = false; /* what executing finds is to be told whatever it was */
 	TRY(explain_serial(e, SIZE_MAX));
-	if (is_answered(e))
-		return NULL;
+	if (judge_is_confirmed(e))
+		return solve_better(e, o);
 	TRY(solve_within(e, o, LATER, &hard));
 	return hard && e->answer->timed_out && !chosen ? explain_look_before(e, o) : NULL;
 }
@@ -86,7 +85,7 @@ err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool 
 	e->soon = 0;
 	if (bad || !e->answer->timed_out)
 		return bad;
-	if (!is_answered(e))
+	if (!judge_is_confirmed(e))
 		return explain_solve_window(e, o, false);
 	e->answer->timed_out = false;
 	return NULL;
