@@ -19,17 +19,17 @@ static char *scope_text(const struct explanation *e)
 	const struct ext_result *x = e->extracted;
 	struct strbuf b = { 0 };
 
-	if (e->middle)
+	if (e->scope.in_middle)
 		strbuf_fmt(&b, "%" PRIu64 " events around an update that was lost", x->total);
 	else if (x->from)
 		strbuf_fmt(&b, "the last %" PRIu64 " shared events", x->total);
 	else
 		strbuf_fmt(&b, "the whole run, %" PRIu64 " shared events", x->total);
-	if (e->focus)
+	if (e->scope.focus)
 		strbuf_fmt(&b, ", only what %s touched", x->trace->threads[x->trace->failure.thread].id);
-	if (e->onward)
+	if (e->scope.onward)
 		strbuf_str(&b, ", and what threads do next");
-	if (e->model == SCHED_TSO)
+	if (e->scope.model == SCHED_TSO)
 		strbuf_str(&b, ", with store buffers");
 	return strbuf_take(&b);
 }

@@ -71,7 +71,7 @@ static bool tried_hard(const struct explanation *e)
 /* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
 static bool tried_enough(const struct explanation *e)
 {
-	return (e->answer || e->onward) && tried_hard(e);
+	return (e->answer || e->scope.onward) && tried_hard(e);
 }
 
 bool explain_past_deadline(const struct explanation *e)

@@ -36,12 +36,23 @@ struct explain_tried {
 	unsigned passed;
 };
 
+/* What an analysis may look at. A value: what is extracted from a run follows from it alone. */
+struct explain_scope {
+	uint64_t window;    /* the last so many shared events; 0: none chosen yet */
+	bool whole;         /* the run from its beginning, however long */
+	bool in_middle;     /* a stretch in the middle of the run instead: around */
+	struct ext_middle around;
+	bool focus;         /* of what is shared only what the failing thread touched */
+	bool onward;        /* and what threads do next, behind the record */
+	enum sched_model model;
+};
+
 struct explanation {
 	struct trc *t;
 	struct img_set *images;
 	struct mach_run *run;
 	struct mach_result followed;
-	enum sched_model model;       /* what the answer was found under */
+	struct explain_scope scope;   /* of the answer at hand, or of what is looked at now */
 	double deadline;              /* of everything, on CLOCK_MONOTONIC; 0: none */
 	double effort;                /* allowed behind the following */
 	double effort_end;            /* the same in effort, see explain_effort(); 0: none */
@@ -50,12 +61,9 @@ struct explanation {
 	enum sched_keeps keeps;       /* what a failing schedule keeps of the recorded run at first */
 	enum sched_keeps kept;        /* what the one that was executed last keeps of it */
 	bool lost_sought;             /* lost updates were looked for (middle.c) */
-	const struct ext_middle *middle; /* the window lies in the middle of the run; NULL: it does not */
 	bool focus_tried;
-	bool focus;                   /* only what the failing thread touched is looked at (focus.c) */
 	double soon;                  /* effort that one window may take now; 0: all that is left */
 	bool unproved;                /* whether a root cause stands in larger windows is not asked now */
-	bool onward;                  /* symbolic traces go on behind the record (later.c) */
 	struct ext_survey *survey;    /* where shared events lie, for every window */
 	struct ext_result *extracted; /* NULL: the run could not be followed */
 	struct sched_answer *answer;  /* NULL: no symbolic trace */
@@ -80,9 +88,9 @@ void explain_options_init(struct explain_options *o);
 
 /* Opens a trace with its images and machine, and follows it to its end. */
 err_t explain_follow(const char *path, const struct explain_options *o, struct explanation **out);
-/* Its symbolic trace, for the window asked for. Needs a followed run. */
+/* Its symbolic trace, of its scope: that is the options' at first. Needs a followed run. */
 err_t explain_extract(struct explanation *e, const struct explain_options *o);
-struct ext_options explain_extraction(struct explanation *e, const struct explain_options *o);
+struct ext_options explain_extraction(struct explanation *e);
 /* The rest: schedule, root cause, alternate, projection, validation. */
 err_t explain_solve(struct explanation *e, const struct explain_options *o);
 void explanation_free(struct explanation *e);
@@ -95,7 +103,7 @@ void explanation_free(struct explanation *e);
 err_t explain_solve_window(struct explanation *e, const struct explain_options *o, bool leave_path);
 
 /* soon.c: the same; where that takes long an answer is also looked for by executing. chosen: the window is not to grow. */
-err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool chosen);
+err_t explain_solve_soon(struct explanation *e, const struct explain_options *o, bool chosen);
 bool explain_executed(const struct explanation *e); /* the answer's alternate was found by that, and does not fail */
 
 /* effort.c */
@@ -196,18 +204,27 @@ void explain_assume_computed(struct explanation *e); /* says so in the trace's a
  */
 bool explain_waiting_helps(struct explanation *e, struct sched_ref *at);
 
-/* An answer that a further look may put back. (later.c) */
-struct explain_before {
+/* An answer with all that belongs to it, put aside while another is looked for. (scope.c) */
+struct explain_candidate {
+	struct explain_scope scope;
 	struct ext_result *extracted;
 	struct sched_answer *answer;
 	struct report_validation failing_proof, alternate_proof;
 	char *failing_why, *alternate_why;
 	size_t attempt;
+	int grade; /* enum judge_grade, as it was put aside */
 };
 
-struct explain_before explain_put_aside(struct explanation *e);
-void explain_put_back(struct explanation *e, struct explain_before *b); /* what was found since is freed */
-void explain_forget(struct explain_before *b);
+struct explain_candidate explain_put_aside(struct explanation *e);
+void explain_put_back(struct explanation *e, struct explain_candidate *c); /* what was found since is freed */
+void explain_forget(struct explain_candidate *c);
+
+/*
+ * Looks for an answer in another scope; the better of the two stays, by the judge. That the look fails, or comes to no
+ * end, is no reason to lose the answer at hand. True: the new one is the better.
+ */
+bool explain_try(struct explanation *e, const struct explain_scope *s, const struct explain_options *o,
+		 err_t (*look)(struct explanation *e, const struct explain_options *o, void *arg), void *arg);
 
 /*
  * middle.c: no cause was found, and the window is not the whole run. Looks for updates that were lost
@@ -222,9 +239,9 @@ err_t explain_lost_updates(struct explanation *e, const struct explain_options *
 err_t explain_focus(struct explanation *e, const struct explain_options *o);
 
 /* history.c: the same answer in a larger window, where this one cuts off what led to it. */
-err_t explain_look_further_back(struct explanation *e, struct explain_options *o);
+err_t explain_look_further_back(struct explanation *e, const struct explain_options *o);
 /* history.c: nothing in this window helps, the damage having been done before it: an alternate from there. */
-err_t explain_look_before(struct explanation *e, struct explain_options *o);
+err_t explain_look_before(struct explanation *e, const struct explain_options *o);
 
 /*
  * schedule_file.c: the orderings that matter, of the failing order or of an alternate, for

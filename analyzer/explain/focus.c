@@ -18,13 +18,13 @@ static bool is_wanted(const struct explanation *e)
 	const struct sym_failure *f = &e->extracted->trace->failure;
 
 	return !e->focus_tried && e->answer->found && e->extracted->from && !explain_has_cause(e) &&
-	       e->model == SCHED_SC && !e->middle && !e->onward && !f->nblocked && f->thread != SYM_NONE &&
+	       e->scope.model == SCHED_SC && !e->scope.in_middle && !e->scope.onward && !f->nblocked && f->thread != SYM_NONE &&
 	       mach_length(e->run) <= LONGEST_RUN && !explain_past_deadline(e);
 }
 
-static err_t look(struct explanation *e, const struct explain_options *o)
+static err_t look(struct explanation *e, const struct explain_options *o, void *arg)
 {
-	TRY(explain_extract(e, o));
+	(void)arg;
 	if (e->extracted->total > MOST_EVENTS)
 		return err_new(ERR_NOANSWER, "too many events");
 	TRY(explain_solve_window(e, o, false));
@@ -36,31 +36,20 @@ static err_t look(struct explanation *e, const struct explain_options *o)
 
 err_t explain_focus(struct explanation *e, const struct explain_options *o)
 {
-	struct explain_options whole = *o;
-	struct ext_survey *survey = e->survey;
+	struct explain_scope whole = e->scope;
 	double end = e->effort_end, enough = explain_effort(e) + EFFORT;
 
 	if (!is_wanted(e))
 		return NULL;
 	e->focus_tried = true;
-	struct explain_before was = explain_put_aside(e);
-	e->survey = NULL;
-	e->focus = whole.whole = true;
+	whole.focus = whole.whole = true;
 	whole.window = MOST_EVENTS;
 	if (end > 0 && end < enough)
 		e->effort_end = enough;
-	err_t bad = look(e, &whole);
-	e->focus = false;
-	e->effort_end = end > 0 && !bad && judge_answer(e) >= JUDGE_FAILS_LATER && explain_has_cause(e) ? explain_effort(e) + EFFORT : end;
-	ext_survey_free(e->survey);
-	e->survey = survey;
-	if (!bad && judge_answer(e) >= JUDGE_FAILS_LATER && explain_has_cause(e)) {
-		explain_forget(&was);
+	bool better = explain_try(e, &whole, o, look, NULL);
+	e->effort_end = end > 0 && better ? explain_effort(e) + EFFORT : end;
+	if (better)
 		sym_add_assumption(e->extracted->trace, "Of what threads share only what the failing thread touched was "
 				   "looked at: the rest is taken as it was.");
-	} else {
-		explain_put_back(e, &was);
-	}
-	err_free(bad);
 	return NULL;
 }

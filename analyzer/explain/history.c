@@ -59,7 +59,7 @@ static struct sched_answer *lengthened(const struct explanation *e, const struct
 {
 	uint32_t *by_thread = xcalloc(was->trace->nthreads + 1, sizeof *by_thread);
 	struct sched_answer *longer = compare(was, e->extracted, by_thread) ?
-		sched_lengthen(was->trace, e->extracted->trace, e->model, answer, by_thread) : NULL;
+		sched_lengthen(was->trace, e->extracted->trace, e->scope.model, answer, by_thread) : NULL;
 
 	*more = 0;
 	for (uint32_t i = 0; i < was->trace->nthreads; i++)
@@ -68,33 +68,34 @@ static struct sched_answer *lengthened(const struct explanation *e, const struct
 	return longer;
 }
 
-err_t explain_look_further_back(struct explanation *e, struct explain_options *o)
+err_t explain_look_further_back(struct explanation *e, const struct explain_options *o)
 {
-	struct explain_options larger = *o;
+	struct explain_scope scope = e->scope, larger = scope;
 	bool any, *cut = cut_short(e, &any);
 	size_t more;
-	struct ext_options x = explain_extraction(e, o);
+	struct ext_options x = explain_extraction(e);
 
 	if (any)
 		larger.window = ext_survey_reach(&x, cut, e->extracted->trace->nthreads, HISTORY,
-						 o->window * FURTHER);
+						 scope.window * FURTHER);
 	free(cut);
-	if (!any || larger.window <= o->window || explain_out_of_time(e))
+	if (!any || larger.window <= scope.window || explain_out_of_time(e))
 		return NULL;
 
 	struct ext_result *was = e->extracted;
 	e->extracted = NULL;
-	err_t bad = explain_extract(e, &larger);
+	e->scope = larger;
+	err_t bad = explain_extract(e, o);
 	struct sched_answer *longer = bad ? NULL : lengthened(e, was, e->answer, &more);
 	if (longer) {
 		ext_result_free(was);
 		sched_answer_free(e->answer);
 		e->answer = longer;
-		o->window = larger.window;
 		return NULL;
 	}
 	ext_result_free(e->extracted);
 	e->extracted = was;
+	e->scope = scope;
 	/* Out of time here is no reason to lose the answer. */
 	if (explain_out_of_time(e)) {
 		err_free(bad);
@@ -105,9 +106,14 @@ err_t explain_look_further_back(struct explanation *e, struct explain_options *o
 
 /* ---- what was done before the window ---- */
 
+/* In a larger window than `extracted` and `answer` are of. */
+struct smaller {
+	const struct ext_result *extracted;
+	const struct sched_answer *answer;
+};
+
 /* The failing order in this window: continued backwards, or solved anew where more turns out to be shared. */
-static err_t continued(struct explanation *e, const struct explain_before *was, const struct explain_options *o,
-		       size_t *more)
+static err_t continued(struct explanation *e, const struct smaller *was, const struct explain_options *o, size_t *more)
 {
 	e->answer = lengthened(e, was->extracted, was->answer, more);
 	if (e->answer)
@@ -119,20 +125,17 @@ static err_t continued(struct explanation *e, const struct explain_before *was, 
 	return explain_validate_alternates(e);
 }
 
-/* Looks in this window; *helps: there is an order that was executed. */
-static err_t look_in(struct explanation *e, const struct explain_before *was, const struct explain_options *o,
-		     bool *helps)
+static err_t look_in(struct explanation *e, const struct explain_options *o, void *arg)
 {
-	const struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
 	size_t more;
 
-	TRY(explain_extract(e, o));
-	TRY(continued(e, was, o, &more));
-	if (failing->agreed && judge_passing(e) == JUDGE_DOES_NOT_PASS && more) {
+	TRY(continued(e, arg, o, &more));
+	if (e->answer && e->failing_proof.by[REPORT_MACHINE].agreed && judge_passing(e) == JUDGE_DOES_NOT_PASS && more) {
 		e->answer->cause_minimal = false; /* without it the run failed all the same, as executed */
 		TRY(explain_serial(e, more));
 	}
-	*helps = e->soon > 0 ? judge_is_confirmed(e) : failing->agreed && judge_passing(e) != JUDGE_DOES_NOT_PASS;
+	if (!e->answer || (e->soon > 0 && !judge_is_confirmed(e)))
+		return err_new(ERR_NOANSWER, "the solver may know better");
 	return NULL;
 }
 
@@ -143,27 +146,16 @@ static bool can_afford(const struct explanation *e)
 	       (e->effort_end <= 0 || explain_effort(e) + TRIES * explain_effort_again(e) < e->effort_end);
 }
 
-/* That a further look comes to no end is no reason to lose the answer: it stays as it was, and so does the window. */
-err_t explain_look_before(struct explanation *e, struct explain_options *o)
+err_t explain_look_before(struct explanation *e, const struct explain_options *o)
 {
-	struct explain_options larger = *o;
+	struct explain_scope larger = e->scope;
 	bool helps = false;
 
 	while (!helps && e->answer->found && e->extracted->from && larger.window < MOST_EVENTS && can_afford(e)) {
-		struct explain_before was = explain_put_aside(e);
+		struct smaller was = { e->extracted, e->answer };
 
 		larger.window = larger.window * FURTHER < MOST_EVENTS ? larger.window * FURTHER : MOST_EVENTS;
-		err_t bad = look_in(e, &was, &larger, &helps);
-		if (helps && !bad) {
-			explain_forget(&was);
-			o->window = larger.window;
-			return NULL;
-		}
-		explain_put_back(e, &was);
-		if (bad) {
-			err_free(bad);
-			return NULL;
-		}
+		helps = explain_try(e, &larger, o, look_in, &was);
 	}
 	return NULL;
 }

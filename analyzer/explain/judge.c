@@ -9,6 +9,7 @@ const char *judge_grade_name(enum judge_grade g)
 	static const char *const names[] = {
 		[JUDGE_NOTHING] = "no failing order", [JUDGE_FAILS] = "failing order only",
 		[JUDGE_ALWAYS] = "fails in every order", [JUDGE_REFUTED] = "unconfirmed",
+		[JUDGE_AVOIDED] = "passing order only",
 		[JUDGE_FAILS_LATER] = "fails later", [JUDGE_CONFIRMED] = "confirmed", [JUDGE_PROVED] = "proved",
 	};
 
@@ -46,11 +47,45 @@ enum judge_grade judge_answer(const struct explanation *e)
 		return JUDGE_ALWAYS;
 	if (!a->ncause && !a->nalternates)
 		return JUDGE_FAILS;
-	if (judge_passing(e) == JUDGE_DOES_NOT_PASS || !failing(e)->agreed || !a->ncause)
+	if (judge_passing(e) == JUDGE_DOES_NOT_PASS || !failing(e)->agreed)
 		return JUDGE_REFUTED;
+	if (!a->ncause)
+		return JUDGE_AVOIDED;
 	if (judge_passing(e) == JUDGE_PASSES_AND_FAILS)
 		return JUDGE_FAILS_LATER;
 	return a->cause_minimal && !a->cause_executed && !a->rule ? JUDGE_PROVED : JUDGE_CONFIRMED;
+}
+
+/* Some pair of the root cause is about an event that was still to come. */
+bool judge_blames_computed(const struct explanation *e)
+{
+	const struct sched_answer *a = e->answer;
+
+	for (size_t i = 0; i < 2 * a->ncause; i++) {
+		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
+
+		if (e->extracted->computed[r.thread] != SYM_NONE &&
+		    r.index >= e->extracted->computed[r.thread])
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The record alone had an answer. When the other thread was in the middle of something (one of two fields written) that
+ * answer is half of the truth: the other half was still to come.
+ */
+static bool tells_more(const struct explanation *e, const struct explain_candidate *was)
+{
+	return e->scope.onward && !was->scope.onward && judge_blames_computed(e) && !e->answer->timed_out &&
+	       e->answer->cause_minimal >= was->answer->cause_minimal && judge_passing(e) == JUDGE_PASSES;
+}
+
+bool judge_is_better(const struct explanation *e, const struct explain_candidate *was)
+{
+	int grade = judge_answer(e);
+
+	return grade > was->grade || (grade == was->grade && tells_more(e, was));
 }
 
 /* ---- the last word ---- */
@@ -166,7 +201,7 @@ void judge_conclude(struct explanation *e)
 	default:
 		break;
 	}
-	if (e->model == SCHED_TSO && a->ndelays) {
+	if (e->scope.model == SCHED_TSO && a->ndelays) {
 		conclude(e, REPORT_UNCONFIRMED, xstrdup("it needs store buffers, which the machine does not have: both "
 							"orders were executed by the checker alone"));
 		return;

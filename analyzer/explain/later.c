@@ -24,55 +24,6 @@ const struct sym_thread *explain_unended(const struct sym_trace *t)
 	return NULL;
 }
 
-struct explain_before explain_put_aside(struct explanation *e)
-{
-	struct explain_before b = { e->extracted, e->answer, e->failing_proof, e->alternate_proof,
-			    e->failing_why, e->alternate_why, e->attempt };
-
-	e->extracted = NULL;
-	e->answer = NULL;
-	e->failing_proof = e->alternate_proof = (struct report_validation){ 0 };
-	e->failing_why = e->alternate_why = NULL;
-	return b;
-}
-
-void explain_forget(struct explain_before *b)
-{
-	ext_result_free(b->extracted);
-	sched_answer_free(b->answer);
-	free(b->failing_why);
-	free(b->alternate_why);
-}
-
-void explain_put_back(struct explanation *e, struct explain_before *b)
-{
-	struct explain_before worse = explain_put_aside(e);
-
-	explain_forget(&worse);
-	e->extracted = b->extracted;
-	e->answer = b->answer;
-	e->failing_proof = b->failing_proof;
-	e->alternate_proof = b->alternate_proof;
-	e->failing_why = b->failing_why;
-	e->alternate_why = b->alternate_why;
-	e->attempt = b->attempt;
-}
-
-/* Some pair of the root cause is about an event that was still to come. */
-static bool blames_computed(const struct explanation *e)
-{
-	const struct sched_answer *a = e->answer;
-
-	for (size_t i = 0; i < 2 * a->ncause; i++) {
-		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
-
-		if (e->extracted->computed[r.thread] != SYM_NONE &&
-		    r.index >= e->extracted->computed[r.thread])
-			return true;
-	}
-	return false;
-}
-
 /*
  * Where there is an answer already it is asked first whether this one would say more: in the smallest
  * window, for a larger one to prove it takes longer than everything else.
@@ -82,15 +33,14 @@ static err_t says_more_at_first(struct explanation *e, const struct explain_opti
 	e->unproved = true;
 	err_t bad = explain_solve_window(e, o, false);
 	e->unproved = false;
-	*more = !bad && e->answer->found && blames_computed(e);
+	*more = !bad && e->answer->found && judge_blames_computed(e);
 	return bad;
 }
 
-static err_t solve_onward(struct explanation *e, const struct explain_options *o, bool had)
+static err_t look_onward(struct explanation *e, const struct explain_options *o, void *arg)
 {
-	bool more = true;
+	bool had = *(bool *)arg, more = true;
 
-	TRY(explain_extract(e, o));
 	if (had)
 		TRY(says_more_at_first(e, o, &more));
 	if (!more)
@@ -100,7 +50,7 @@ static err_t solve_onward(struct explanation *e, const struct explain_options *o
 		TRY(explain_solve_window(e, o, false));
 	TRY(explain_validate_alternates(e));
 	/* The write that was missing may be the first of several. */
-	bool half = e->answer->ncause && blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
+	bool half = e->answer->ncause && judge_blames_computed(e) && e->failing_proof.by[REPORT_MACHINE].agreed &&
 		    judge_passing(e) == JUDGE_DOES_NOT_PASS;
 	return half ? explain_serial(e, SIZE_MAX) : NULL;
 }
@@ -124,16 +74,6 @@ void explain_assume_computed(struct explanation *e)
 	}
 }
 
-/*
- * The record alone had an answer. When the other thread was in the middle of something (one of
- * two fields written) that answer is half of the truth: the other half was still to come.
- */
-static bool tells_more(const struct explanation *e, const struct explain_before *b)
-{
-	return blames_computed(e) && !e->answer->timed_out && e->answer->cause_minimal >= b->answer->cause_minimal &&
-	       judge_passing(e) == JUDGE_PASSES;
-}
-
 /* One thread fails by itself, and another one had still something to do. */
 static bool may_come_later(const struct explanation *e)
 {
@@ -147,23 +87,17 @@ err_t explain_solve_later(struct explanation *e, const struct explain_options *o
 {
 	bool had = judge_passing(e) != JUDGE_DOES_NOT_PASS;
 
-	if (!e->answer->found || !may_come_later(e) ||
+	if (!e->answer->found || e->scope.focus || !may_come_later(e) ||
 	    (had && e->followed.insns > MOST_INSNS_TWICE))
 		return NULL;
-	struct explain_before b = explain_put_aside(e);
 	double end = e->effort_end, soon = explain_effort(e) + SECOND_LOOK;
+	struct explain_scope onward = e->scope;
+
 	if (had && (end <= 0 || soon < end))
 		e->effort_end = soon;
-	e->onward = true;
-	err_t bad = solve_onward(e, o, had);
+	onward.onward = true;
+	explain_try(e, &onward, o, look_onward, &had);
 	e->effort_end = end;
-	if (!bad && judge_answer(e) >= JUDGE_FAILS_LATER && (!had || tells_more(e, &b))) {
-		explain_forget(&b);
-		return NULL;
-	}
-	err_free(bad);
-	e->onward = false;
-	explain_put_back(e, &b);
 	return NULL;
 }
 

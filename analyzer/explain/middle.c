@@ -97,7 +97,7 @@ static bool is_worth_it(const struct explanation *e)
 	enum sym_failure_kind kind = e->extracted->trace->failure.kind;
 
 	return !e->lost_sought && a->found && !a->ncause && !a->nalternates && e->extracted->from &&
-	       !e->extracted->to && e->model == SCHED_SC && e->extracted->trace->failure.condition != EXPR_NONE &&
+	       !e->extracted->to && e->scope.model == SCHED_SC && e->extracted->trace->failure.condition != EXPR_NONE &&
 	       (kind == SYM_FAIL_ASSERT || kind == SYM_FAIL_ABORT || kind == SYM_FAIL_EXIT ||
 		kind == SYM_FAIL_USER || kind == SYM_FAIL_EXCEPTION) &&
 	       !explain_past_deadline(e);
@@ -117,11 +117,11 @@ static bool is_small(const struct ext_middle *m)
 	return m->to - m->from - (m->gap_to - m->gap_from) <= MOST_INSNS;
 }
 
-static err_t solve_around(struct explanation *e, const struct explain_options *o)
+static err_t solve_around(struct explanation *e, const struct explain_options *o, void *arg)
 {
 	enum sched_keeps keeps = e->keeps;
 
-	TRY(explain_extract(e, o));
+	(void)arg;
 	/* The sum is wrong by what is lost later, too: that it fails does not say that the update was lost. */
 	e->keeps = SCHED_KEEPS_VALUES;
 	err_t bad = explain_solve_window(e, o, false);
@@ -174,21 +174,12 @@ err_t explain_lost_updates(struct explanation *e, const struct explain_options *
 		return NULL;
 
 	char *name = xstrdup(e->extracted->trace->vars[vars[lost.word]].name);
-	struct ext_survey *survey = e->survey;
-	struct explain_before b = explain_put_aside(e);
-	e->survey = NULL;
-	e->middle = &lost.around;
-	err_t bad = solve_around(e, o);
-	e->middle = NULL;
-	ext_survey_free(e->survey);
-	e->survey = survey;
-	if (!bad && judge_answer(e) >= JUDGE_CONFIRMED) {
+	struct explain_scope around = e->scope;
+
+	around.in_middle = true;
+	around.around = lost.around;
+	if (explain_try(e, &around, o, solve_around, NULL))
 		tell(e, &lost, name);
-		explain_forget(&b);
-	} else {
-		explain_put_back(e, &b);
-	}
 	free(name);
-	err_free(bad);
 	return NULL;
 }

@@ -88,7 +88,7 @@ static void note_gaps(struct explanation *e)
 /* The machine has no store buffers: what needs them would only keep its threads spinning. */
 bool explain_needs_buffers(const struct explanation *e)
 {
-	return e->model == SCHED_TSO && e->answer->ndelays > 0;
+	return e->scope.model == SCHED_TSO && e->answer->ndelays > 0;
 }
 
 /* What only store buffers explain is said, and the machine has none to show it with. */
@@ -146,7 +146,7 @@ static void note_reach(struct explanation *e)
 void explain_notes(struct explanation *e)
 {
 	note_buffers(e);
-	if (e->onward)
+	if (e->scope.onward)
 		explain_assume_computed(e);
 	note_reach(e);
 	note_gaps(e);

@@ -95,6 +95,7 @@ err_t explain_follow(const char *path, const struct explain_options *o, struct e
 	err_t bad;
 
 	e->deadline = o->timeout > 0 ? since + o->timeout : 0;
+	e->scope = (struct explain_scope){ .window = o->window, .whole = o->whole, .model = o->model };
 	bad = open_all(e, path, o);
 
 	if (!bad && o->wants_cause)
@@ -126,19 +127,21 @@ static bool extract_progress(void *arg, const char *phase, double part)
 	return explain_out_of_time(x->e) || (x->o->progress && x->o->progress(x->o->progress_arg, phase, part));
 }
 
-struct ext_options explain_extraction(struct explanation *e, const struct explain_options *o)
+struct ext_options explain_extraction(struct explanation *e)
 {
 	if (!e->survey)
 		e->survey = ext_survey_new();
-	return (struct ext_options){ .survey = e->survey, .window = o->window, .whole = o->whole,
-				     .tail = e->model == SCHED_TSO ? TAIL_TSO : 0,
-				     .onward = e->onward, .focus = e->focus, .middle = e->middle };
+	const struct explain_scope *s = &e->scope;
+
+	return (struct ext_options){ .survey = e->survey, .window = s->window, .whole = s->whole,
+				     .tail = s->model == SCHED_TSO ? TAIL_TSO : 0,
+				     .onward = s->onward, .focus = s->focus, .middle = s->in_middle ? &s->around : NULL };
 }
 
 err_t explain_extract(struct explanation *e, const struct explain_options *o)
 {
 	struct extraction stops = { e, o };
-	struct ext_options x = explain_extraction(e, o);
+	struct ext_options x = explain_extraction(e);
 	double since = explain_clock();
 
 	x.progress = extract_progress;
@@ -187,7 +190,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	double since = explain_effort(e);
 
 	sched_options_init(&s);
-	s.model = e->model;
+	s.model = e->scope.model;
 	/* 0 would be no limit. */
 	s.timeout = e->deadline > 0 ? (explain_out_of_time(e) ? 0.01 : e->deadline - explain_clock()) : 0;
 	if (e->effort_end > 0)
@@ -199,7 +202,7 @@ err_t explain_solve_window(struct explanation *e, const struct explain_options *
 	s.keeps = leave_path ? e->kept : e->keeps;
 	if (!leave_path)
 		e->failing_proof = (struct report_validation){ 0 };
-	if (!leave_path && e->model == SCHED_SC) {
+	if (!leave_path && e->scope.model == SCHED_SC) {
 		s.stands = stands;
 		s.stands_arg = &x;
 	}
@@ -246,13 +249,14 @@ static uint64_t larger_window(const struct explanation *e, uint64_t window, cons
 }
 
 /* What the smaller one told stays when there is no time for the larger. */
-static err_t take_larger(struct explanation *e, struct explain_options *o, bool *ended)
+static err_t take_larger(struct explanation *e, const struct explain_options *o, bool *ended)
 {
 	struct ext_result *smaller = e->extracted;
+	uint64_t window = e->scope.window;
 
 	*ended = false;
 	e->extracted = NULL;
-	o->window = larger_window(e, o->window, smaller);
+	e->scope.window = larger_window(e, window, smaller);
 	err_t bad = explain_extract(e, o);
 	if (!bad || !explain_out_of_time(e)) {
 		ext_result_free(smaller);
@@ -260,34 +264,35 @@ static err_t take_larger(struct explanation *e, struct explain_options *o, bool 
 	}
 	*ended = true;
 	e->extracted = smaller;
+	e->scope.window = window;
 	e->answer->timed_out = true;
 	err_free(bad);
 	return NULL;
 }
 
 /* There is nothing before it, or more than the schedule side can show anyone. */
-static bool is_largest(const struct explanation *e, const struct explain_options *o)
+static bool is_largest(const struct explanation *e)
 {
 	return e->extracted->from == 0 ||
-	       (o->window >= LAST_WINDOW && e->extracted->total >= LAST_WINDOW);
+	       (e->scope.window >= LAST_WINDOW && e->extracted->total >= LAST_WINDOW);
 }
 
 /* Too small a window shows neither cause nor alternate: take a larger one and look again. */
-static err_t solve_growing(struct explanation *e, struct explain_options *o)
+static err_t solve_growing(struct explanation *e, const struct explain_options *o)
 {
 	bool chosen = o->window != 0;
 
 	if (!chosen)
-		o->window = e->model == SCHED_TSO ? FIRST_WINDOW_TSO : FIRST_WINDOW;
+		e->scope.window = e->scope.model == SCHED_TSO ? FIRST_WINDOW_TSO : FIRST_WINDOW;
 	if (!e->extracted)
 		TRY(explain_extract(e, o));
 	for (;;) {
 		TRY(explain_solve_soon(e, o, chosen));
-		if (answered(e) || e->answer->timed_out || chosen || is_largest(e, o) ||
+		if (answered(e) || e->answer->timed_out || chosen || is_largest(e) ||
 		    explain_out_of_time(e))
 			return NULL;
 		TRY(explain_lost_updates(e, o));
-		if (!answered(e) && larger_window(e, o->window, e->extracted) >= FOCUS_FROM)
+		if (!answered(e) && larger_window(e, e->scope.window, e->extracted) >= FOCUS_FROM)
 			TRY(explain_focus(e, o));
 		if (answered(e))
 			return NULL;
@@ -317,10 +322,9 @@ static bool overtook(const struct explanation *e)
  * Where the failure turns out to need store buffers (delays), the answer stands; where not, or when nothing is found,
  * it is sought in order first.
  */
-static err_t solve_with_buffers(struct explanation *e, struct explain_options *o)
+static err_t solve_with_buffers(struct explanation *e, const struct explain_options *o)
 {
 	bool first = o->model == SCHED_TSO || overtook(e);
-	uint64_t window = o->window;
 
 	if (!first) {
 		TRY(solve_growing(e, o));
@@ -328,18 +332,18 @@ static err_t solve_with_buffers(struct explanation *e, struct explain_options *o
 			return NULL;
 		ext_result_free(e->extracted);
 		e->extracted = NULL;
-		o->window = window;
+		e->scope.window = o->window;
 	}
-	e->model = SCHED_TSO;
+	e->scope.model = SCHED_TSO;
 	TRY(solve_growing(e, o));
 	if (e->answer->found && (e->answer->ndelays || o->model == SCHED_TSO || !first))
 		return NULL;
 	if (!first || o->model == SCHED_TSO || explain_out_of_time(e))
 		return NULL;
-	e->model = SCHED_SC;
+	e->scope.model = SCHED_SC;
 	ext_result_free(e->extracted);
 	e->extracted = NULL;
-	o->window = window;
+	e->scope.window = o->window;
 	return solve_growing(e, o);
 }
 
@@ -399,12 +403,12 @@ static err_t turn_others(struct explanation *e, const struct explain_options *o)
 }
 
 /* chosen: the window is not to grow. */
-static err_t validate(struct explanation *e, struct explain_options *o, bool chosen)
+static err_t validate(struct explanation *e, const struct explain_options *o, bool chosen)
 {
 	if (explain_executed(e))
 		return NULL;
 	/* Elsewhere it has been, before its cause was looked for. */
-	if (e->answer->found && e->model == SCHED_TSO)
+	if (e->answer->found && e->scope.model == SCHED_TSO)
 		TRY(explain_validate_failing(e, &e->answer->failing));
 	TRY(explain_validate_alternates(e));
 	/* What is hard to solve is hard again for each branch; executing is not. */
@@ -427,23 +431,21 @@ static err_t validate(struct explanation *e, struct explain_options *o, bool cho
 	return NULL;
 }
 
-err_t explain_solve(struct explanation *e, const struct explain_options *given)
+err_t explain_solve(struct explanation *e, const struct explain_options *o)
 {
-	struct explain_options o = *given;
+	bool chosen = o->window != 0;
 
-	bool chosen = o.window != 0;
-	e->model = o.model;
-	TRY(solve_with_buffers(e, &o));
+	TRY(solve_with_buffers(e, o));
 	bool history = !chosen && answered(e);
 	double since = explain_clock();
 	if (!explain_needs_buffers(e) && !e->extracted->to)
-		TRY(validate(e, &o, chosen));
+		TRY(validate(e, o, chosen));
 	phase_done(e, "validation", since);
-	TRY(explain_lost_updates(e, &o));
+	TRY(explain_lost_updates(e, o));
 	if (!chosen)
-		TRY(explain_focus(e, &o));
+		TRY(explain_focus(e, o));
 	if (history && !e->extracted->to)
-		TRY(explain_look_further_back(e, &o));
+		TRY(explain_look_further_back(e, o));
 	explain_notes(e);
 	judge_conclude(e);
 	if (e->attempt < e->attempts.n)

@@ -41,7 +41,7 @@ static err_t solve_within(struct explanation *e, const struct explain_options *o
 /* What executing found is an answer; the solver may still have a better one, of the same window. The better one stays. */
 static err_t solve_better(struct explanation *e, const struct explain_options *o)
 {
-	struct explain_before was = explain_put_aside(e);
+	struct explain_candidate was = explain_put_aside(e);
 	bool hard;
 
 	e->extracted = was.extracted;
@@ -59,7 +59,7 @@ static err_t solve_better(struct explanation *e, const struct explain_options *o
 	return bad;
 }
 
-static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bool chosen)
+static err_t solve_in_turns(struct explanation *e, const struct explain_options *o, bool chosen)
 {
 	bool hard;
 
@@ -74,7 +74,7 @@ static err_t solve_in_turns(struct explanation *e, struct explain_options *o, bo
 	return hard && e->answer->timed_out && !chosen ? explain_look_before(e, o) : NULL;
 }
 
-err_t explain_solve_soon(struct explanation *e, struct explain_options *o, bool chosen)
+err_t explain_solve_soon(struct explanation *e, const struct explain_options *o, bool chosen)
 {
 	/* What was used had been freed: that another order of anything avoids it says little. */
 	if (e->extracted->misuse.kind)

@@ -273,6 +273,11 @@ def hint_lines(program, text):
     return found
 
 
+def problems(program, report):
+    return (problems_failure(program, report) + problems_cause(program, report) +
+            problems_alternate(program, report) + problems_hint(program, report))
+
+
 def explain(program, trace, timeout=300):
     """(report or None, why not, seconds)"""
     status, out, err, seconds = csched("explain", "--json", trace, timeout=timeout)
