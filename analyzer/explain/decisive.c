@@ -20,52 +20,13 @@
 struct look {
 	const struct sym_trace *t;
 	const struct sched_order *failing, *saving;
-	size_t **failing_at, **saving_at; /* by thread and index: place in the order; SIZE_MAX: none */
+	struct order_places failing_at, saving_at;
 	VEC(const struct sym_event *) links; /* creations and joins */
 };
 
 static const struct sym_event *event_at(const struct look *l, struct sched_ref r)
 {
 	return &l->t->threads[r.thread].events[r.index];
-}
-
-static size_t **places(const struct sym_trace *t, const struct sched_order *o)
-{
-	size_t **at = xcalloc(t->nthreads + 1, sizeof *at);
-
-	for (size_t i = 0; i < t->nthreads; i++) {
-		at[i] = xmalloc((t->threads[i].nevents + 1) * sizeof **at);
-		memset(at[i], 0xff, (t->threads[i].nevents + 1) * sizeof **at);
-	}
-	for (size_t i = 0; i < o->n; i++)
-		at[o->refs[i].thread][o->refs[i].index] = i;
-	return at;
-}
-
-static void places_free(const struct sym_trace *t, size_t **at)
-{
-	for (size_t i = 0; i < t->nthreads; i++)
-		free(at[i]);
-	free(at);
-}
-
-static bool is_access(const struct sym_event *e)
-{
-	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
-}
-
-bool explain_conflict(const struct sym_event *a, const struct sym_event *b)
-{
-	/* Variables and objects are counted apart. */
-	if (a->target == SYM_NONE || a->target != b->target || is_access(a) != is_access(b))
-		return false;
-	return !is_access(a) || explain_writes(a) || explain_writes(b);
-}
-
-bool explain_writes(const struct sym_event *e)
-{
-	/* A compare-and-swap that found something else has only read. */
-	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
 }
 
 static void find_links(struct look *l)
@@ -124,7 +85,7 @@ static bool is_let_go(const struct look *l, struct sched_ref z, uint32_t lock, s
 
 	for (uint32_t i = z.index; i < th->nevents; i++)
 		if (th->events[i].target == lock && th->events[i].op == SYM_UNLOCK)
-			return l->failing_at[z.thread][i] < l->failing_at[taken.thread][taken.index];
+			return order_place(&l->failing_at, (struct sched_ref){ z.thread, i }) < order_place(&l->failing_at, taken);
 	return false;
 }
 
@@ -152,7 +113,7 @@ static bool are_guarded(const struct look *l, struct sched_ref z, struct sched_r
 static bool are_apart(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *between,
 		      const struct sym_event *last)
 {
-	bool steps = first->op == SYM_RMW && last->op == SYM_RMW && explain_writes(between);
+	bool steps = first->op == SYM_RMW && last->op == SYM_RMW && order_writes(between);
 	bool rounds = first->pc && first->pc == last->pc && !dsp_decides_on_way(t, first, last);
 
 	return (steps || rounds) && !dsp_mentions_read(t, last->value, first);
@@ -164,19 +125,19 @@ static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct 
 	const struct sym_event *ez = event_at(l, z), *ey = event_at(l, y);
 	uint32_t least = y.index > NEAR ? y.index - NEAR : 0;
 
-	if (!is_access(ey))
+	if (!order_is_access(ey))
 		return EXPLAIN_PAIR_OBJECTS;
 	for (uint32_t i = y.index; i-- > least;) {
 		const struct sym_event *e = &l->t->threads[y.thread].events[i];
 
-		if (!is_access(e) || e->target != ey->target)
+		if (!order_is_access(e) || e->target != ey->target)
 			continue;
-		if (l->failing_at[y.thread][i] > l->failing_at[z.thread][z.index])
+		if (order_place(&l->failing_at, (struct sched_ref){ y.thread, i }) > order_place(&l->failing_at, z))
 			continue;
 		if (are_apart(l->t, e, ez, ey))
 			return EXPLAIN_PAIR_ACCESSES;
 		/* What changed under its hands, or was seen before it had changed it. */
-		if (!explain_writes(ez) && e->op == SYM_WRITE)
+		if (!order_writes(ez) && e->op == SYM_WRITE)
 			return EXPLAIN_PAIR_ACCESSES;
 		return are_guarded(l, z, y) ? EXPLAIN_PAIR_CUTS_GUARDED : EXPLAIN_PAIR_CUTS;
 	}
@@ -187,7 +148,7 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 					size_t from, size_t to, const struct sched_order *saving,
 					size_t kept, struct sched_edge *pair, size_t *end)
 {
-	struct look l = { t, failing, saving, places(t, failing), places(t, saving), { 0 } };
+	struct look l = { t, failing, saving, order_places_of(t, failing), order_places_of(t, saving), { 0 } };
 	enum explain_pair best = EXPLAIN_PAIR_NONE;
 	size_t last = saving->n - kept > REACH ? kept + REACH : saving->n;
 	unsigned weighed = 0;
@@ -198,12 +159,12 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < MOST_WEIGHED; at++) {
 		struct sched_ref y = saving->refs[at];
 
-		for (size_t i = from; i < to && i < l.failing_at[y.thread][y.index]; i++) {
+		for (size_t i = from; i < to && i < order_place(&l.failing_at, y); i++) {
 			struct sched_ref z = failing->refs[i];
-			size_t there = l.saving_at[z.thread][z.index];
+			size_t there = order_place(&l.saving_at, z);
 
 			if (z.thread == y.thread || there < at ||
-			    !explain_conflict(event_at(&l, z), event_at(&l, y)))
+			    !order_conflict(event_at(&l, z), event_at(&l, y)))
 				continue;
 			enum explain_pair w = weigh(&l, z, y);
 			weighed++;
@@ -214,8 +175,8 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 			*end = there == SIZE_MAX ? at + 1 : there + 1;
 		}
 	}
-	places_free(t, l.failing_at);
-	places_free(t, l.saving_at);
+	order_places_free(&l.failing_at);
+	order_places_free(&l.saving_at);
 	vec_free(&l.links);
 	return best;
 }

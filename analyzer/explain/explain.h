@@ -179,8 +179,6 @@ enum explain_pair {
 enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct sched_order *failing,
 					size_t from, size_t to, const struct sched_order *saving,
 					size_t kept, struct sched_edge *pair, size_t *end);
-bool explain_writes(const struct sym_event *e); /* memory, in fact */
-bool explain_conflict(const struct sym_event *a, const struct sym_event *b); /* their order matters */
 
 /* "Use after free: ...", "Use after return: ...", "Destroyed mutex: ...", "Closed descriptor: ...", malloc'd; NULL: none was seen. (misuse.c) */
 char *explain_misuse(const struct explanation *e);

@@ -56,7 +56,7 @@ static void add_sources(struct words *w, uint32_t var)
 		for (size_t k = w->t->threads[i].nevents; k-- > 0;) {
 			const struct sym_event *e = &w->t->threads[i].events[k];
 
-			if (explain_writes(e) && e->target == var) {
+			if (order_writes(e) && e->target == var) {
 				expr_symbols(w->t->pool, e->value, add_symbol, w);
 				break;
 			}

@@ -140,57 +140,15 @@ static void executed_free(struct executed *x)
 
 static const struct sym_event *event_at(const struct serial *s, struct sched_ref r)
 {
-	return &s->e->extracted->trace->threads[r.thread].events[r.index];
-}
-
-/* Where each event stands in an order, by thread and index; not in it: SIZE_MAX. */
-struct places {
-	size_t **of;
-	uint32_t nthreads;
-};
-
-static struct places places_in(const struct sym_trace *t, const struct sched_order *o)
-{
-	struct places p = { xcalloc(t->nthreads + 1, sizeof *p.of), t->nthreads };
-
-	for (uint32_t i = 0; i < t->nthreads; i++) {
-		p.of[i] = xmalloc((t->threads[i].nevents + 1) * sizeof **p.of);
-		memset(p.of[i], 0xff, (t->threads[i].nevents + 1) * sizeof **p.of);
-	}
-	for (size_t i = 0; i < o->n; i++)
-		p.of[o->refs[i].thread][o->refs[i].index] = i;
-	return p;
-}
-
-static void places_free(struct places *p)
-{
-	for (uint32_t i = 0; i < p->nthreads; i++)
-		free(p->of[i]);
-	free(p->of);
-}
-
-static size_t place_in(const struct places *p, struct sched_ref r)
-{
-	return p->of[r.thread][r.index];
+	return order_event(s->e->extracted->trace, r);
 }
 
 /* What is turned round is looked for with both orders at hand. */
 struct turning {
 	const struct serial *s;
 	const struct executed *new;
-	struct places failing, there;
+	struct order_places failing, there;
 };
-
-static bool is_access(const struct sym_event *e)
-{
-	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
-}
-
-/* Variables and objects are counted apart. */
-static bool same_target(const struct sym_event *a, const struct sym_event *b)
-{
-	return a->target != SYM_NONE && a->target == b->target && is_access(a) == is_access(b);
-}
 
 static bool is_by(const struct sched_edge *edge, uint32_t thread)
 {
@@ -218,9 +176,9 @@ static bool touch_each_other(const struct serial *s, const struct sched_edge *ed
 {
 	const struct sym_event *x = event_at(s, a), *y = event_at(s, b);
 
-	return a.thread != b.thread && same_target(x, event_at(s, edge->before)) &&
+	return a.thread != b.thread && order_same_target(x, event_at(s, edge->before)) &&
 	       is_by(edge, a.thread) + is_by(edge, b.thread) >= (how == ONE_OF_ITS_THREADS ? 1 : 2) &&
-	       explain_conflict(x, y) &&
+	       order_conflict(x, y) &&
 	       (how != SAME_PLACES || (is_done_in_cause(s, a) && is_done_in_cause(s, b)));
 }
 
@@ -232,12 +190,12 @@ static bool overtakes(const struct turning *x, const struct sched_edge *edge, en
 	struct sched_ref y = x->new->order.refs[at];
 
 	/* What is about something else overtakes nothing: no need to look. */
-	if (!same_target(event_at(s, y), event_at(s, edge->before)))
+	if (!order_same_target(event_at(s, y), event_at(s, edge->before)))
 		return false;
-	for (size_t i = place_in(&x->failing, y); i-- > 0;) {
+	for (size_t i = order_place(&x->failing, y); i-- > 0;) {
 		struct sched_ref z = s->failing->refs[i];
 
-		if (!touch_each_other(s, edge, how, z, y) || place_in(&x->there, z) < at)
+		if (!touch_each_other(s, edge, how, z, y) || order_place(&x->there, z) < at)
 			continue;
 		*pair = (struct sched_edge){ .before = z, .after = y };
 		return true;
@@ -252,11 +210,11 @@ static bool first_pair(const struct turning *x, enum closeness how, struct sched
 
 	for (size_t at = x->new->kept; at < x->new->order.n; at++)
 		for (size_t i = 0; i < a->ncause; i++) {
-			if (!same_target(event_at(s, a->cause[i].before),
+			if (!order_same_target(event_at(s, a->cause[i].before),
 					 event_at(s, a->cause[i].after)) ||
 			    !overtakes(x, &a->cause[i], how, at, pair))
 				continue;
-			size_t other = place_in(&x->there, pair->before);
+			size_t other = order_place(&x->there, pair->before);
 
 			*end = other == SIZE_MAX ? at + 1 : other + 1;
 			return true;
@@ -271,15 +229,15 @@ static bool first_pair(const struct turning *x, enum closeness how, struct sched
 static enum telling find_pair(const struct serial *s, struct executed *new)
 {
 	const struct sym_trace *t = s->e->extracted->trace;
-	struct turning x = { s, new, places_in(t, s->failing), places_in(t, &new->order) };
+	struct turning x = { s, new, order_places_of(t, s->failing), order_places_of(t, &new->order) };
 
 	new->pair = (struct sched_edge){ { 0, SYM_NONE }, { 0, SYM_NONE } };
 	new->end = new->order.n;
 	enum closeness how = SAME_PLACES;
 	while (how < NCLOSENESS && !first_pair(&x, how, &new->pair, &new->end))
 		how++;
-	places_free(&x.failing);
-	places_free(&x.there);
+	order_places_free(&x.failing);
+	order_places_free(&x.there);
 	return how == SAME_PLACES ? TELLS : how < NCLOSENESS ? LEADS_ASIDE : TELLS_NOTHING;
 }
 

@@ -24,7 +24,7 @@
 #define CSCHED_MACHINE_H
 
 #include "analyzer/image/image.h"
-#include "analyzer/symtrace/expr.h"
+#include "analyzer/expr/expr.h"
 #include "common/err.h"
 #include "common/trace_read.h"
 

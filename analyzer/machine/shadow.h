@@ -15,7 +15,7 @@
 #define CSCHED_MACHINE_SHADOW_H
 
 #include "analyzer/machine/engine.h"
-#include "analyzer/symtrace/expr.h"
+#include "analyzer/expr/expr.h"
 
 struct shadow;
 

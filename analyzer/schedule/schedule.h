@@ -8,13 +8,7 @@
 #ifndef CSCHED_SCHEDULE_H
 #define CSCHED_SCHEDULE_H
 
-#include "analyzer/symtrace/symtrace.h"
-
-/* An event by thread and program-order index. */
-struct sched_ref {
-	uint32_t thread;
-	uint32_t index;
-};
+#include "analyzer/order/order.h"
 
 enum sched_model { SCHED_SC, SCHED_TSO };
 
@@ -49,19 +43,6 @@ struct sched_options {
 	 * true stops the work: best so far is returned. May be NULL. */
 	bool (*progress)(void *arg, const char *phase, double part);
 	void *progress_arg;
-};
-
-struct sched_order {
-	struct sched_ref *refs; /* every event executed, in order */
-	size_t n;
-	size_t switches;  /* context switches */
-	uint64_t *values; /* value of each read symbol, by symbol number */
-	size_t nvalues;
-	bool fails;
-};
-
-struct sched_edge {
-	struct sched_ref before, after;
 };
 
 struct sched_alternate {

@@ -4,7 +4,7 @@
  * A number may carry its width (5:32, 5:int) or take it from its surroundings:
  * the other operand, or the variable it is written to.
  */
-#include "analyzer/symtrace/expr_pool.h"
+#include "analyzer/expr/expr_pool.h"
 #include "analyzer/symtrace/sym_parse.h"
 
 #include <ctype.h>

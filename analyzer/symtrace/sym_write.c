@@ -3,7 +3,7 @@
  * use out in full could grow without bound: parts used twice, and parts
  * nested deeply, get a `let` line of their own first.
  */
-#include "analyzer/symtrace/expr_pool.h"
+#include "analyzer/expr/expr_pool.h"
 #include "analyzer/symtrace/sym_names.h"
 #include "common/vec.h"
 

@@ -15,7 +15,7 @@
 #ifndef CSCHED_SYMTRACE_H
 #define CSCHED_SYMTRACE_H
 
-#include "analyzer/symtrace/expr.h"
+#include "analyzer/expr/expr.h"
 #include "common/err.h"
 
 #include <stdio.h>

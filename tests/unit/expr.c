@@ -1,5 +1,5 @@
 /* Expressions: simplification never changes a value. */
-#include "analyzer/symtrace/expr.h"
+#include "analyzer/expr/expr.h"
 #include "tests/lib/check.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef CSCHED_SYMTRACE_EXPR_POOL_H
 #define CSCHED_SYMTRACE_EXPR_POOL_H
 
-#include "analyzer/symtrace/expr.h"
+#include "analyzer/expr/expr.h"
 
 /* The node for exactly these fields; no simplification, no checks. */
 expr_id expr_intern(struct expr_pool *p, enum expr_op op, unsigned width, expr_id a, expr_id b,

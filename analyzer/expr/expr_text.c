@@ -1,5 +1,5 @@
 /* Expressions for people: C's notation, with signed comparison of constants. */
-#include "analyzer/symtrace/expr_pool.h"
+#include "analyzer/expr/expr_pool.h"
 #include "common/strbuf.h"
 #include "common/vec.h"
 

@@ -1,5 +1,5 @@
 /* Walks over expressions: values and symbols. Iterative: chains grow deep. */
-#include "analyzer/symtrace/expr_pool.h"
+#include "analyzer/expr/expr_pool.h"
 #include "common/vec.h"
 
 static int64_t to_signed(unsigned width, uint64_t v)

@@ -2,7 +2,7 @@
  * The pool: hash-consing and the simplifying constructors. Walks over
  * expressions (values, symbols) are in expr_walk.c, text in expr_text.c.
  */
-#include "analyzer/symtrace/expr_pool.h"
+#include "analyzer/expr/expr_pool.h"
 #include "common/vec.h"
 
 #include <assert.h>

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Total orders over a symbolic trace: places and conflicts. */
+#include "analyzer/order/order.h"
+
+#include "common/vec.h"
+
+#include <assert.h>
+#include <string.h>
+
+const struct sym_event *order_event(const struct sym_trace *t, struct sched_ref r)
+{
+	assert(r.thread < t->nthreads && r.index < t->threads[r.thread].nevents);
+	return &t->threads[r.thread].events[r.index];
+}
+
+bool order_is_access(const struct sym_event *e)
+{
+	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
+}
+
+bool order_writes(const struct sym_event *e)
+{
+	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
+}
+
+bool order_same_target(const struct sym_event *a, const struct sym_event *b)
+{
+	return a->target != SYM_NONE && a->target == b->target && order_is_access(a) == order_is_access(b);
+}
+
+bool order_conflict(const struct sym_event *a, const struct sym_event *b)
+{
+	return order_same_target(a, b) && (!order_is_access(a) || order_writes(a) || order_writes(b));
+}
+
+struct order_places order_places_of(const struct sym_trace *t, const struct sched_order *o)
+{
+	struct order_places p = { xcalloc(t->nthreads + 1, sizeof *p.at), (uint32_t)t->nthreads };
+
+	for (size_t i = 0; i < t->nthreads; i++) {
+		p.at[i] = xmalloc((t->threads[i].nevents + 1) * sizeof **p.at);
+		memset(p.at[i], 0xff, (t->threads[i].nevents + 1) * sizeof **p.at);
+	}
+	for (size_t i = 0; i < o->n; i++) {
+		assert(o->refs[i].index < t->threads[o->refs[i].thread].nevents);
+		p.at[o->refs[i].thread][o->refs[i].index] = i;
+	}
+	return p;
+}
+
+void order_places_free(struct order_places *p)
+{
+	for (uint32_t i = 0; i < p->nthreads; i++)
+		free(p->at[i]);
+	free(p->at);
+	*p = (struct order_places){ 0 };
+}

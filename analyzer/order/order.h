@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Total orders over a symbolic trace: where an event stands, and which events' order matters. */
+#ifndef CSCHED_ORDER_H
+#define CSCHED_ORDER_H
+
+#include "analyzer/symtrace/symtrace.h"
+
+/* An event by thread and program-order index. */
+struct sched_ref {
+	uint32_t thread;
+	uint32_t index;
+};
+
+struct sched_order {
+	struct sched_ref *refs; /* every event executed, in order */
+	size_t n;
+	size_t switches;  /* context switches */
+	uint64_t *values; /* value of each read symbol, by symbol number */
+	size_t nvalues;
+	bool fails;
+};
+
+struct sched_edge {
+	struct sched_ref before, after;
+};
+
+const struct sym_event *order_event(const struct sym_trace *t, struct sched_ref r);
+
+/* Of memory: READ, WRITE, RMW. */
+bool order_is_access(const struct sym_event *e);
+/* Of memory, in fact: a compare-and-swap that found something else has only read. */
+bool order_writes(const struct sym_event *e);
+/* About the same variable or object: these are counted apart. */
+bool order_same_target(const struct sym_event *a, const struct sym_event *b);
+/* Their order matters: about the same, and not two reads. */
+bool order_conflict(const struct sym_event *a, const struct sym_event *b);
+
+/* Where each event stands in an order; it must live as long. */
+struct order_places {
+	size_t **at;
+	uint32_t nthreads;
+};
+#define ORDER_NOWHERE SIZE_MAX
+
+struct order_places order_places_of(const struct sym_trace *t, const struct sched_order *o);
+void order_places_free(struct order_places *p);
+
+static inline size_t order_place(const struct order_places *p, struct sched_ref r)
+{
+	return p->at[r.thread][r.index];
+}
+
+#endif
