@@ -125,6 +125,8 @@ static void run(struct call *k)
 	k->result = call_run(k, k->args);
 	if (k->result == TR_NOT_STARTED)
 		return;
+	if (k->nr == SYS_openat || k->nr == SYS_open)
+		call_view(k);
 	if (d->kind == CALL_IOCTL)
 		call_ioctl_outputs(k);
 	else if (d->out[0].kind)
