@@ -20,6 +20,9 @@ static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, S
 
 #define SS_AUTODISARM_BIT (1u << 31)
 
+#define SA_RESTORER_ 0x04000000ul
+void tr_restorer(void); /* translate/entry.S: rt_sigreturn */
+
 static bool active;
 static uint64_t ours;                 /* signals whose handler is ours now */
 static struct sigaction view[65] RAW_LARGE;     /* fatal signals: what the program believes */
@@ -41,12 +44,14 @@ static uint64_t *mask_word(sigset_t *set)
 	return (uint64_t *)set; /* the kernel's 64 bits come first */
 }
 
+struct kernel_action {
+	void *handler;
+	unsigned long flags, restorer, mask;
+};
+
 static void default_action(int sig)
 {
-	struct {
-		void *handler;
-		unsigned long flags, restorer, mask;
-	} dfl = { 0 };
+	struct kernel_action dfl = { 0 };
 
 	raw(SYS_rt_sigaction, sig, &dfl, NULL, 8);
 }
@@ -117,19 +122,27 @@ static void handler(int sig, siginfo_t *info, void *context)
 
 static void install(int sig)
 {
-	struct sigaction act = { 0 };
+	/* The kernel's own: a sanitizer's sigaction() warns when it is called before its time. */
+	struct kernel_action act = {
+		.handler = (void *)handler,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER_,
+		.restorer = (unsigned long)tr_restorer,
+		.mask = ~0ull & ~SYNCHRONOUS,
+	};
 
-	act.sa_sigaction = handler;
-	act.sa_flags = SA_SIGINFO | SA_ONSTACK;
-	*mask_word(&act.sa_mask) = ~0ull & ~SYNCHRONOUS;
-	if (!REAL(sigaction)(sig, &act, NULL))
+	if (!raw(SYS_rt_sigaction, sig, &act, NULL, 8))
 		ours |= BIT(sig);
 }
 
 void signals_start(void)
 {
 	for (unsigned i = 0; i < NFATAL; i++) {
-		REAL(sigaction)(fatal[i], NULL, &view[fatal[i]]);
+		struct kernel_action now = { 0 };
+
+		raw(SYS_rt_sigaction, fatal[i], NULL, &now, 8);
+		view[fatal[i]].sa_sigaction = now.handler;
+		view[fatal[i]].sa_flags = (int)(now.flags & ~(unsigned long)SA_RESTORER_);
+		*mask_word(&view[fatal[i]].sa_mask) = now.mask;
 		if (view[fatal[i]].sa_handler == SIG_DFL)
 			install(fatal[i]);
 	}

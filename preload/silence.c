@@ -12,6 +12,7 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +89,9 @@ const char *silence_reason(long nr, uint64_t a, uint64_t b, uint64_t c)
 		return "the program restricts its own system calls (seccomp)";
 	if (nr == SYS_prctl && a == PR_SET_SYSCALL_USER_DISPATCH && b)
 		return "the program catches its own system calls";
+	/* Faults and single steps of ours would look like the program's to whoever watches it. */
+	if (nr == SYS_ptrace && a == PTRACE_TRACEME)
+		return "the process lets its parent trace it";
 	return NULL;
 }
 
@@ -134,7 +138,7 @@ void silence_sync(long nr, uint64_t a, uint64_t b, uint64_t c)
 	const char *why = signals_active() ? silence_reason(nr, a, b, c) : NULL;
 	TEXT(note, 200);
 
-	if (!why)
+	if (!why || (*shim_here && shim_is_other_process())) /* a vfork child: its parent goes on */
 		return;
 	text_str(&note, "recording ended: ");
 	text_str(&note, why);

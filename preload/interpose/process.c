@@ -1,6 +1,8 @@
 /* Processes: fork, exec, spawn, and every way to end. */
 #include "preload/interpose/real.h"
 #include "preload/signals.h"
+#include "preload/silence.h"
+#include "preload/suit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +68,19 @@ void *shim_vfork_begin(uint64_t site)
 	return (void *)REAL(vfork);
 }
 
+EXPORT long ptrace(enum __ptrace_request request, ...)
+{
+	void *arg[3];
+	va_list ap;
+
+	va_start(ap, request);
+	for (int i = 0; i < 3; i++)
+		arg[i] = va_arg(ap, void *);
+	va_end(ap);
+	silence_sync(SYS_ptrace, request, 0, 0);
+	return REAL(ptrace)(request, (pid_t)(long)arg[0], arg[1], arg[2]);
+}
+
 /* Called from syscall.S. */
 void *shim_real_syscall(void)
 {
@@ -74,13 +89,49 @@ void *shim_real_syscall(void)
 
 /* ---- exec ---- */
 
+/* Where execvp() will find it; the name itself when it has a slash in it, or cannot be found. */
+static const char *found(const char *file, char *buf, size_t size)
+{
+	const char *path = getenv("PATH");
+	bool slash = false;
+
+	for (const char *p = file; *p; p++)
+		slash |= *p == '/';
+	while (!slash && path && *path) {
+		struct raw_text t = { buf, 0, size };
+		size_t n = 0;
+
+		while (path[n] && path[n] != ':')
+			n++;
+		text_strn(&t, path, n);
+		text_str(&t, n ? "/" : "");
+		text_str(&t, file);
+		if (!raw(SYS_faccessat, AT_FDCWD, buf, X_OK))
+			return buf;
+		path += n + (path[n] == ':');
+	}
+	return file;
+}
+
+/* Sync mode; in path mode this is done at the system call. */
+static char *const *suited(const char *file, char *const *envp, struct suit *mem)
+{
+	char buf[4096];
+
+	mem->at = NULL;
+	return signals_active() ? suit_environment(AT_FDCWD, found(file, buf, sizeof buf), envp, mem) : envp;
+}
+
 #define EXEC(path, call)                                          \
 	do {                                                      \
 		if (real_on())                                    \
 			BEGIN(TRC_OP_EXEC, path, 0);              \
 		if (signals_active())                             \
 			signals_exec(true);                       \
+		struct suit suit_;                                \
 		int exec_ret_ = call;                             \
+                                                                  \
+		suit_end(&suit_);                                 \
                                                                   \
 		if (signals_active())                             \
 			signals_exec(false);                      \
@@ -91,32 +142,32 @@ void *shim_real_syscall(void)
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	EXEC(path, REAL(execve)(path, argv, envp));
+	EXEC(path, REAL(execve)(path, argv, suited(path, envp, &suit_)));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
-	EXEC(path, REAL(execv)(path, argv));
+	EXEC(path, REAL(execve)(path, argv, suited(path, environ, &suit_)));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-	EXEC(file, REAL(execvp)(file, argv));
+	EXEC(file, REAL(execvpe)(file, argv, suited(file, environ, &suit_)));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	EXEC(file, REAL(execvpe)(file, argv, envp));
+	EXEC(file, REAL(execvpe)(file, argv, suited(file, envp, &suit_)));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	EXEC("(descriptor)", REAL(fexecve)(fd, argv, envp));
+	EXEC("(descriptor)", (suit_.at = NULL, REAL(fexecve)(fd, argv, envp)));
 }
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	EXEC(path, REAL(execveat)(fd, path, argv, envp, flags));
+	EXEC(path, (suit_.at = NULL, REAL(execveat)(fd, path, argv, envp, flags)));
 }
 
 /* The variadic ones: arguments up to NULL as an array on the stack. */
@@ -139,14 +190,14 @@ EXPORT int execl(const char *path, const char *arg, ...)
 {
 	COLLECT(arg, argv);
 	va_end(ap);
-	EXEC(path, REAL(execve)(path, argv, environ));
+	EXEC(path, REAL(execve)(path, argv, suited(path, environ, &suit_)));
 }
 
 EXPORT int execlp(const char *file, const char *arg, ...)
 {
 	COLLECT(arg, argv);
 	va_end(ap);
-	EXEC(file, REAL(execvp)(file, argv));
+	EXEC(file, REAL(execvpe)(file, argv, suited(file, environ, &suit_)));
 }
 
 EXPORT int execle(const char *path, const char *arg, ...)
@@ -155,7 +206,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	char **envp = va_arg(ap, char **);
 
 	va_end(ap);
-	EXEC(path, REAL(execve)(path, argv, envp));
+	EXEC(path, REAL(execve)(path, argv, suited(path, envp, &suit_)));
 }
 
 /* ---- spawn ---- */
@@ -171,7 +222,10 @@ EXPORT int execle(const char *path, const char *arg, ...)
 		BEGIN(TRC_OP_SPAWN, path, 0);                                                 \
 		if (signals_active())                                                         \
 			signals_exec(true);                                                   \
-		int err = REAL(name)(&child, path, acts, attr, argv, envp);                   \
+		struct suit suit;                                                             \
+		int err = REAL(name)(&child, path, acts, attr, argv, suited(path, envp, &suit)); \
+                                                                                              \
+		suit_end(&suit);                                                              \
                                                                                               \
 		if (signals_active())                                                         \
 			signals_exec(false);                                                  \

@@ -17,6 +17,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,7 +67,7 @@ extern sighandler_t ssignal(int, sighandler_t);
 	R(exit) R(_exit) R(_Exit) R(quick_exit) R(abort)                                \
 	R(__assert_fail) R(__assert_perror_fail)                                        \
 	R(sigaction) R(signal) R(bsd_signal) R(ssignal) R(sysv_signal) R(sigset)        \
-	R(sigprocmask) R(pthread_sigmask) R(sigaltstack) R(prctl) R(syscall)
+	R(sigprocmask) R(pthread_sigmask) R(sigaltstack) R(prctl) R(syscall) R(ptrace)
 
 /* sigset() is deprecated; programs call it all the same. */
 #pragma GCC diagnostic push

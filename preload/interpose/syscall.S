@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * syscall(): passed on with a jump, for it may return twice. Only the two calls by which a program forbids itself
- * others are looked at before.
+ * syscall(): passed on with a jump, for it may return twice. Only the calls after which one of ours
+ * could do harm are looked at before.
  */
 #define SYS_prctl 157
+#define SYS_ptrace 101
 #define SYS_seccomp 317
 
 	.text
@@ -29,6 +30,8 @@ syscall:
 	cmpq	$SYS_seccomp, %rdi
 	je	1f
 	cmpq	$SYS_prctl, %rdi
+	je	1f
+	cmpq	$SYS_ptrace, %rdi
 	jne	2f
 1:	call	silence_sync
 2:	call	shim_real_syscall

@@ -1,6 +1,7 @@
 /* Calls about threads and processes: clone and fork, exit, exec, and what the kernel
  * keeps per thread (tid address, segment bases, rseq). */
 #include "preload/silence.h"
+#include "preload/suit.h"
 #include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
 
@@ -342,7 +343,16 @@ static void exec_call(struct call *k)
 		if (k->ctx->no_tsc)
 			raw(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
-	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
+	struct suit suit = { 0 };
+	unsigned env = k->nr == SYS_execveat ? 3 : 2;
+	uint64_t args[5];
+
+	memcpy(args, k->args, sizeof args);
+	if (may)
+		args[env] = (uint64_t)suit_environment(env == 3 ? (int)args[0] : AT_FDCWD, path,
+						       (char *const *)args[env], &suit);
+	k->result = raw(k->nr, args[0], args[1], args[2], args[3], args[4]);
+	suit_end(&suit);
 	if (may) {
 		if (k->ctx->no_tsc)
 			raw(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
@@ -360,7 +370,7 @@ static bool restricts_itself(struct call *k)
 {
 	const char *why = silence_reason(k->nr, k->args[0], k->args[1], k->args[2]);
 
-	if (!why)
+	if (!why || k->ctx->vfork_child)
 		return false;
 	k->ctx->falls_silent = true;
 	tr_lock();
@@ -489,6 +499,7 @@ bool call_process(struct call *k)
 	case SYS_execve: case SYS_execveat: exec_call(k); return true;
 	case SYS_futex: futex_call(k); return true;
 	case SYS_arch_prctl: segment_call(k); return true;
+	case SYS_ptrace: return restricts_itself(k);
 	case SYS_seccomp: case SYS_prctl: return restricts_itself(k) || asks_tid_address(k) || clock_call(k);
 	case SYS_setuid: case SYS_setfsuid: change_user(k, (uint32_t)k->args[0]); return true;
 	case SYS_setreuid: case SYS_setresuid: change_user(k, (uint32_t)k->args[1]); return true;

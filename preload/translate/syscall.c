@@ -117,7 +117,8 @@ static void run(struct call *k)
 	const struct call_desc *d =
 		&call_table[k->nr >= 0 && k->nr < CALL_MAX ? k->nr : CALL_MAX - 1];
 
-	bool special = d->kind == CALL_OWN || k->nr == SYS_prctl || k->nr == SYS_seccomp;
+	bool special = d->kind == CALL_OWN || k->nr == SYS_prctl || k->nr == SYS_seccomp ||
+		       k->nr == SYS_ptrace;
 
 	if (special && (call_memory(k) || call_process(k) || call_signals(k) || call_limits(k)))
 		return;
