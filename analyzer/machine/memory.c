@@ -462,6 +462,30 @@ static bool allowed(struct mem *m, uint64_t address, unsigned need)
 
 /* ---- accesses ---- */
 
+void mem_watch(struct mem *m, const struct mem_watch *v, size_t n)
+{
+	m->watched = v;
+	m->nwatched = n;
+	m->touched = false;
+	tlb_clear_all(m);
+}
+
+/* Is something in this page watched? Notices it when it is what is accessed. */
+static bool is_watched(struct mem *m, uint64_t address, size_t n, bool write)
+{
+	bool page = false;
+
+	for (size_t i = 0; i < m->nwatched; i++) {
+		const struct mem_watch *w = &m->watched[i];
+
+		if (!(write ? w->writes : w->reads))
+			continue;
+		page |= PAGE_OF(w->lo) <= PAGE_OF(address) && PAGE_OF(w->hi - 1) >= PAGE_OF(address);
+		m->touched |= address < w->hi && address + n > w->lo;
+	}
+	return page;
+}
+
 static bool check(struct mem *m, uint64_t address, size_t n, unsigned need)
 {
 	uint64_t last = address + n - 1;
@@ -487,7 +511,7 @@ static bool copy_out(struct mem *m, uint64_t address, uint8_t *buf, size_t n, bo
 
 		if (!page)
 			return false;
-		if (enter)
+		if (enter && !is_watched(m, address, part, false))
 			m->read[address / MEM_PAGE % MEM_TLB] =
 				(struct mem_tlb){ PAGE_OF(address), (uint8_t *)page };
 		memcpy(buf, page + offset, part);
@@ -507,9 +531,11 @@ static bool copy_in(struct mem *m, uint64_t address, const uint8_t *buf, size_t 
 
 		if (!page)
 			return false;
+		bool watched = is_watched(m, address, part, true);
+
 		if (is_code(m, PAGE_OF(address)))
 			code_touched(m, address, address + part);
-		else if (enter)
+		else if (enter && !watched)
 			m->write[address / MEM_PAGE % MEM_TLB] =
 				(struct mem_tlb){ PAGE_OF(address), page };
 		memcpy(page + offset, buf, part);

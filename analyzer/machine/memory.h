@@ -38,6 +38,12 @@ struct mem_map {
 	bool file; /* untouched pages come from fill(), not zero */
 };
 
+/* Addresses [lo, hi) that somebody wants to know of. */
+struct mem_watch {
+	uint64_t lo, hi;
+	bool reads, writes;
+};
+
 struct mem_node;
 struct mem_page;
 
@@ -78,6 +84,9 @@ struct mem {
 	uint64_t *code_pages; /* open hash of pages with translated code */
 	size_t ncode, code_cap;
 	uint64_t fault;       /* address of the last refused access */
+	const struct mem_watch *watched; /* the caller's: see mem_watch() */
+	size_t nwatched;
+	bool touched;         /* one of them was, since this was last made false */
 	uint64_t most;        /* MEM_MOST, or less */
 	bool exhausted;       /* an access was refused because of that */
 };
@@ -91,6 +100,12 @@ void mem_free(struct mem *m);
 void mem_save(struct mem *m, struct mem_image *out);
 void mem_restore(struct mem *m, const struct mem_image *image);
 void mem_image_free(struct mem_image *image);
+
+/*
+ * Accesses to these are noticed in m->touched, at no cost for those to other pages: the pages they lie in
+ * are kept out of the translation buffers. n 0: none are watched any more.
+ */
+void mem_watch(struct mem *m, const struct mem_watch *v, size_t n);
 
 /* Addresses are rounded outwards to pages; ranges beyond MEM_TOP are refused. */
 bool mem_map(struct mem *m, uint64_t start, uint64_t end, unsigned prot, bool file);

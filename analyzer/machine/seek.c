@@ -30,7 +30,8 @@ struct run_seek {
 	size_t nseats; /* by time */
 	const struct mach_sight *sight; /* while mach_look() executes */
 	struct mach_pcs pcs;
-	bool seen; /* and that is far enough */
+	bool seen;   /* and that is far enough */
+	bool coarse; /* only whether there is something to be seen is of interest */
 };
 
 static const struct mach_hooks no_hooks;
@@ -53,7 +54,7 @@ static bool tell(struct mach_run *r, const struct mach_seen *seen)
 	struct run_seek *k = r->seek;
 
 	if (!k->seen)
-		k->seen = k->sight->seen(k->sight->arg, seen);
+		k->seen = k->coarse || k->sight->seen(k->sight->arg, seen);
 	return k->seen;
 }
 
@@ -313,26 +314,70 @@ err_t mach_seek(struct mach_run *r, uint64_t time)
 	return NULL;
 }
 
-err_t mach_look(struct mach_run *r, uint64_t to, const struct mach_sight *s)
+/* Every access is told. */
+static err_t look_closely(struct mach_run *r, uint64_t to)
 {
 	struct mach_hooks kernel = { .arg = r, .access = on_kernel_access };
+	err_t bad;
+
+	r->hooks = &kernel;
+	r->m->access = on_access;
+	r->m->access_arg = r;
+	bad = go_on(r, to);
+	r->m->access = NULL;
+	r->hooks = &no_hooks;
+	return bad;
+}
+
+/*
+ * Telling every access makes the engine several times as slow. So a stretch is executed at full speed first, and
+ * memory notices whether anything watched was accessed at all; only such a stretch is executed again and watched.
+ */
+static err_t look_at_spans(struct mach_run *r, uint64_t to)
+{
+	const struct mach_sight *s = r->seek->sight;
+	struct mem_watch *watched = xcalloc(s->nspans, sizeof *watched);
+	err_t bad = NULL;
+
+	for (size_t i = 0; i < s->nspans; i++)
+		watched[i] = (struct mem_watch){ s->spans[i].lo, s->spans[i].hi, s->spans[i].how & MACH_READ,
+						 s->spans[i].how & MACH_WRITE };
+	while (!bad && r->time < to && r->seek->log < r->log.n && !r->seek->seen && !r->asked_to_stop) {
+		uint64_t stretch = to - r->time < SEAT_EVERY ? to : r->time + SEAT_EVERY;
+		struct seat begin = { checkpoint_take(r), r->seek->log, r->seek->done };
+
+		mem_watch(r->m->mem, watched, s->nspans);
+		r->seek->coarse = true;
+		bad = go_on(r, stretch);
+		bool anything = r->m->mem->touched || r->seek->seen;
+
+		r->seek->coarse = false;
+		mem_watch(r->m->mem, NULL, 0);
+		if (!bad && anything && (r->seek->seen || !r->asked_to_stop)) {
+			restore(r, begin.state, begin.log, begin.done);
+			r->seek->seen = r->asked_to_stop = false;
+			bad = look_closely(r, stretch);
+		}
+		checkpoint_free(r, begin.state);
+	}
+	free(watched);
+	return bad;
+}
+
+err_t mach_look(struct mach_run *r, uint64_t to, const struct mach_sight *s)
+{
 	err_t bad;
 
 	if (!r->seek || !r->seek->there)
 		TRY(mach_seek(r, r->time));
 	prepare(r);
+	to = to < r->length ? to : r->length;
 	r->seek->sight = s;
 	r->seek->pcs = (struct mach_pcs){ s->pcs, s->npcs };
 	if (s->npcs)
 		mach_set_breaks(r->m, s->pcs, s->npcs);
-	if (s->nspans) {
-		r->hooks = &kernel;
-		r->m->access = on_access;
-		r->m->access_arg = r;
-	}
-	bad = go_on(r, to < r->length ? to : r->length);
+	bad = s->nspans ? look_at_spans(r, to) : go_on(r, to);
 	run_settle(r);
-	r->m->access = NULL;
 	r->hooks = NULL;
 	r->seek->sight = NULL;
 	if (s->npcs)
