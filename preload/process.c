@@ -7,6 +7,7 @@
 #include "preload/shim.h"
 #include "preload/watch.h"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 struct shim_process shim;
@@ -142,7 +143,8 @@ static bool is_kept(void)
 /* Under the lock. The other threads may be in the middle of a record: theirs stay open. */
 static void end_trace(struct shim_thread *t, int kind, int status)
 {
-	if (!is_kept()) {
+	/* Of a run that somebody ended, because it hung perhaps, nobody knows whether it failed. */
+	if (!is_kept() && (kind != 1 || status == SIGPIPE)) {
 		shim.state = SHIM_ENDED;
 		rec_dir_remove();
 		return;

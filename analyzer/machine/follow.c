@@ -2,6 +2,7 @@
 #include "analyzer/machine/follow.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -145,8 +146,14 @@ static enum mach_end record_ends(struct mach_run *r)
 {
 	const struct trc_note *why = run_degraded(r);
 
-	run_say(r, why ? "the record ends here: %.*s" : "the record ends here",
-		why ? (int)why->text_len : 0, why ? why->text : "");
+	int killed = r->t->end && r->t->end->rec.flags == 1 ? r->t->end->status : 0;
+
+	if (killed && !why)
+		run_say(r, "the run was killed by signal %d (SIG%s)", killed,
+			killed > 0 && killed < NSIG && sigabbrev_np(killed) ? sigabbrev_np(killed) : "?");
+	else
+		run_say(r, why ? "the record ends here: %.*s" : "the record ends here",
+			why ? (int)why->text_len : 0, why ? why->text : "");
 	/* A program that became another one ended as recorded. */
 	return r->t->end && r->t->end->rec.flags == 2 ? MACH_END_EXIT : MACH_END_PATH;
 }

@@ -427,7 +427,7 @@ void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si)
 	regs[TRC_RIP] = c->pc;
 	regs[TRC_RFLAGS] = c->rflags;
 	if (!c->vfork_child) {
-		if (si->signo != SIGPIPE)
+		if (si->signo != SIGPIPE && !(SIG_ENDINGS & SIG_BIT(si->signo)))
 			shim_failure_signal(c->thread, &f, regs);
 		if (shim_opt.final)
 			tr_snapshot(TRC_STREAM_FINAL);

@@ -25,9 +25,14 @@ _Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
 #define SIG_BIT(s) (1ull << ((s)-1))
 /* Faults: never blocked underneath, always handled by us. */
 #define SIG_FAULTS (SIG_BIT(4) | SIG_BIT(5) | SIG_BIT(7) | SIG_BIT(8) | SIG_BIT(11))
+/* Sent from outside, or by a limit, and the end of a process: HUP INT QUIT USR1 USR2 ALRM TERM XCPU XFSZ VTALRM
+ * PROF. No failures: the trace says how the run ended. */
+#define SIG_ENDINGS                                                                        \
+	(SIG_BIT(1) | SIG_BIT(2) | SIG_BIT(3) | SIG_BIT(10) | SIG_BIT(12) | SIG_BIT(14) |  \
+	 SIG_BIT(15) | SIG_BIT(24) | SIG_BIT(25) | SIG_BIT(26) | SIG_BIT(27))
 /* ... and those whose default action we want to record. SIGPIPE is no failure, but the end of
  * a run whose trace is not wanted. */
-#define SIG_FATAL (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(13) | SIG_BIT(31))
+#define SIG_FATAL (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(13) | SIG_BIT(31) | SIG_ENDINGS)
 #define SIG_UNBLOCKABLE (SIG_BIT(9) | SIG_BIT(19))
 
 #define SIG_ALT_ONSTACK 1
