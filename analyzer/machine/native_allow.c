@@ -11,7 +11,7 @@
  *
  * What faults is no business of the host's processor either: divisions are not listed (libVEX does
  * them), SSE runs with its exceptions masked, x87 instructions are not begun while an exception is
- * pending (native_pending()), operands are aligned.
+ * pending (pending_exception(), exec.c), operands are aligned.
  */
 #include "analyzer/machine/native.h"
 
