@@ -26,6 +26,7 @@ static const struct command {
 	{ "trace", cmd_trace, "print the symbolic traces of a recorded run" },
 	{ "solve", cmd_solve, "schedule, root cause and alternate of a symbolic trace" },
 	{ "testgen", cmd_testgen, "make concurrent tests of a library, and find those that fail" },
+	{ "reproduce", cmd_reproduce, "find a test and an order that fail with a given crash stack" },
 	{ "pack", cmd_pack, "make one self-contained file of a trace" },
 	{ "doctor", cmd_doctor, "what will and will not work on this machine, and why" },
 };
@@ -46,7 +47,7 @@ static int help(void)
 	     "concurrency bugs: which orderings made it fail, and which do not.\n\n"
 	     "commands:");
 	for (size_t i = 0; i < NCOMMANDS; i++)
-		printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
 	puts("\noptions:\n"
 	     "  --help     this text; csched COMMAND --help tells more\n"
 	     "  --version  the version");

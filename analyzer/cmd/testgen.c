@@ -102,7 +102,7 @@ static void list_json(const struct api *a)
 
 /* ---- the answer ---- */
 
-static void print_violation(const struct term *t, const struct api *a, const struct violation *v)
+void testgen_print_violation(const struct term *t, const struct api *a, const struct violation *v)
 {
 	char *text = testgen_failure_text(a, &v->failure), *p = seq_text(a, &v->test.prefix);
 	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
@@ -309,7 +309,7 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 		print_json(a, to, &r);
 	} else if (!e) {
 		for (size_t i = 0; i < r.violations.n; i++)
-			print_violation(t, a, &r.violations.v[i]);
+			testgen_print_violation(t, a, &r.violations.v[i]);
 		fprintf(t->f, "%zu violation%s of %s\n", r.violations.n, r.violations.n == 1 ? "" : "s",
 			a->objects.v[to->object].name);
 		testgen_print_search(t, &r);

@@ -7,6 +7,7 @@
 #include "analyzer/testgen/testgen.h"
 #include "common/json.h"
 
+void testgen_print_violation(const struct term *t, const struct api *a, const struct violation *v);
 void testgen_json_violation(struct json *j, const struct api *a, const struct violation *v);
 void testgen_json_search(struct json *j, const struct testgen_result *r);
 void testgen_print_search(const struct term *t, const struct testgen_result *r);

@@ -100,6 +100,9 @@ int api_likely_object(const struct api *a);
 void api_leave_out(struct api_function *f, const char *why);
 const char *api_role_name(enum api_role r);
 
+/* Demangled, without parameters and a leading return type; malloc'd. */
+char *api_demangle_bare(const char *symbol);
+
 /* testgen.conf: overrides what was guessed. */
 struct api_conf {
 	VEC(int64_t) numbers;  /* value pool */

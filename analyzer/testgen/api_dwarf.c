@@ -399,6 +399,34 @@ static int by_symbol(const void *x, const void *y)
 	return strcmp(f->symbol, g->symbol);
 }
 
+/* Shared libraries name no interpreter; the few that do (libc.so) say that they are no program. */
+static bool is_program(Elf *elf)
+{
+	size_t n = 0;
+	bool interpreter = false, has_soname = false;
+
+	if (elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+		Elf_Data *data;
+
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			continue;
+		interpreter |= ph.p_type == PT_INTERP;
+		if (ph.p_type != PT_DYNAMIC ||
+		    !(data = elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN)))
+			continue;
+		for (size_t k = 0; k < data->d_size / sizeof(Elf64_Dyn); k++) {
+			GElf_Dyn dyn;
+
+			if (gelf_getdyn(data, (int)k, &dyn))
+				has_soname |= dyn.d_tag == DT_SONAME;
+		}
+	}
+	return interpreter && !has_soname;
+}
+
 static err_t read_elf(struct api *a, Elf *elf)
 {
 	GElf_Ehdr eh;
@@ -406,8 +434,14 @@ static err_t read_elf(struct api *a, Elf *elf)
 
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
 		return err_new(ERR_INPUT, "%s is not an ELF file; csched testgen takes a shared library", a->path);
+	if (eh.e_machine == EM_X86_64 && eh.e_type == ET_EXEC)
+		return err_new(ERR_NOANSWER, "%s is a program, no shared library: its functions can be called by no other program",
+			       a->path);
 	if (eh.e_machine != EM_X86_64 || eh.e_type != ET_DYN)
 		return err_new(ERR_INPUT, "%s is not a shared library for x86-64", a->path);
+	if (is_program(elf))
+		return err_new(ERR_NOANSWER, "%s is a program: its functions can be called by no other program, so no test can "
+			       "be made of them. Link the part in question as a shared library (-shared -fPIC -g)", a->path);
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr sh;
 

@@ -27,6 +27,22 @@ char *api_demangle(const char *symbol)
 	return text ? text : xstrdup(symbol);
 }
 
+char *api_demangle_bare(const char *symbol)
+{
+	char *s = api_demangle(symbol);
+	int depth = 0;
+
+	for (char *p = s; *p; p++) {
+		depth += *p == '<';
+		depth -= *p == '>' && depth > 0;
+		if (!depth && *p == '(' && strncmp(p, "(anonymous", 10) && (p < s + 8 || strncmp(p - 8, "operator", 8))) {
+			*p = 0;
+			break;
+		}
+	}
+	return s;
+}
+
 void api_leave_out(struct api_function *f, const char *why)
 {
 	if (!f->left_out)

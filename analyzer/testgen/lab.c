@@ -94,6 +94,10 @@ void failure_of(const struct job *j, struct failure *out)
 			out->frames[out->nframes++] = j->frames[i] - j->bias - (i != 0);
 	if (j->end == JOB_DEADLOCK)
 		for (unsigned i = 0; i < 2; i++) {
+			int32_t call = j->thread[i].in_call;
+
+			if (call >= 0 && call < JOB_CALLS)
+				out->calls[i] = j->calls[call].offset;
 			out->waits[i] = j->waits_pc[i] ? j->waits_pc[i] - j->bias : 0;
 			if (out->waits[i])
 				out->frames[out->nframes++] = out->waits[i];

@@ -39,8 +39,8 @@ struct failure {
 	uint32_t nframes;    /* in the library, innermost first; offsets */
 	uint64_t frames[JOB_FRAMES];
 	bool outside;        /* the fault itself was in another library, called from frames[0] */
-	uint32_t nother;     /* deadlock: of the other thread, places where they wait */
-	uint64_t waits[2];
+	uint64_t waits[2];   /* deadlock: places where A and B wait; 0: it does not */
+	uint64_t calls[2];   /* deadlock: the functions that A and B were in, as called */
 	char *said;          /* on standard error, or NULL */
 };
 

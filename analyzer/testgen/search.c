@@ -69,6 +69,21 @@ static bool is_crashing(const struct search *s, unsigned move)
 	       !strcmp(s->lab->api->functions.v[m->calls[m->n - 1].function].symbol, s->o->crashing);
 }
 
+/* Which of equals is tried first is up to the seed; without one it is the order of their names. */
+static void shuffle(struct search *s)
+{
+	uint64_t x = s->o->seed * 0x9e3779b97f4a7c15ull;
+
+	for (size_t i = s->moves.n; s->o->seed && i > 1; i--) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		struct seq t = s->moves.v[i - 1];
+		s->moves.v[i - 1] = s->moves.v[x % i];
+		s->moves.v[x % i] = t;
+	}
+}
+
 static void find_moves(struct search *s)
 {
 	const struct api *a = s->lab->api;
@@ -85,6 +100,7 @@ static void find_moves(struct search *s)
 		if (!f->left_out && f->role == API_METHOD && f->object == s->o->object)
 			seq_moves(&s->lab->pools, (int)i, values, &s->moves);
 	}
+	shuffle(s);
 }
 
 static err_t find_roots(struct search *s)
@@ -277,6 +293,7 @@ static void note_sequential(struct search *s, const struct prefix *p, unsigned m
 	struct failure f;
 
 	failure_of(s->lab->server.job, &f);
+	f.thread = 0; /* no other thread has a part in it */
 	if (!s->r->sequential && s->o->wanted && s->o->wanted(s->o->arg, &f)) {
 		make_test(s, p, &s->moves.v[move], NULL, &s->r->sequential_test);
 		s->r->sequential = seq_call_text(s->lab->api, &s->moves.v[move], s->moves.v[move].n - 1);
@@ -296,12 +313,14 @@ static err_t try_prefix(struct search *s, const struct prefix *p)
 		if (s->lab->api->functions.v[s->moves.v[i].calls[s->moves.v[i].n - 1].function].left_out)
 			continue;
 		e = lab_trace(s->lab, &t, JOB_A, &traces[i]);
-		if (!e && traces[i].end == JOB_SIGNAL)
+		if (!e && traces[i].end == JOB_SIGNAL && is_crashing(s, i))
 			note_sequential(s, p, i);
 		look_at_end(s, &s->moves.v[i], &traces[i]);
 	}
 	if (!e)
 		e = try_pairs(s, p, traces);
+	/* What fails alone needs no second thread: nothing is gained by a longer prefix. */
+	s->done |= s->r->sequential != NULL;
 	if (!e && !s->done)
 		extend(s, p, traces);
 	for (unsigned i = 0; i < s->moves.n; i++)

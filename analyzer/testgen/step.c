@@ -35,12 +35,13 @@ struct stepper {
 	bool stepping, parked, ended, begun;
 	uint64_t breakpoint;   /* where its code will be stepped again; 0: none */
 	uint64_t rearm;        /* another thread's breakpoint that it has just gone through */
-	uint64_t last_pc;
+	uint64_t last_pc, last_call; /* places */
 	uint64_t turn_began;   /* step */
 	uint64_t stack_low, stack_high;
 	enum step_effect effect; /* of the function it is in, to be noted when that returns */
 	uint64_t effect_argument;
 	uint8_t call;
+	uint64_t entry;        /* of the function that has just been called, when it may be a table's */
 	bool called;           /* the last instruction was a call: what comes is a function's first one */
 };
 
@@ -214,6 +215,24 @@ static uint32_t class_of(const struct step_insn *in)
 	       in->is_branch ? JOB_BRANCHES : JOB_PLAIN;
 }
 
+/* The first instruction behind a call; a function that is called by way of a table of addresses begins where that leads. */
+static void note_entry(struct stepper *s, const struct step_insn *in, uint64_t pc)
+{
+	if (!s->called)
+		return;
+	if (in && in->is_branch && in->noperands) {
+		s->entry = 0;
+		return;
+	}
+	if (in && in->is_landing && !s->entry) {
+		s->entry = pc;
+		return;
+	}
+	note(s, JOB_ENTER, (s->entry ? s->entry : pc) - job->bias, 0);
+	s->called = false;
+	s->entry = 0;
+}
+
 /* About to execute an instruction of the library. */
 static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 {
@@ -228,16 +247,18 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		if (turn != s->index)
 			wait_turn(s);
 	}
-	if (s->called)
-		note(s, JOB_ENTER, pc - job->bias, 0);
-	s->called = false;
+	note_entry(s, in, pc);
 	/* A string instruction traps once for each round, and is one. */
 	if (!in || !in->repeats || s->last_pc != pc)
 		s->t->pcs[s->t->nsteps++] = (uint32_t)(pc - job->bias) | class_of(in) << JOB_CLASS_SHIFT;
 	s->last_pc = pc;
 	if (in) {
 		note_accesses(s, in, g);
-		s->called = in->is_call;
+		if (in->is_call) {
+			s->last_call = pc;
+			s->called = true;
+			s->entry = 0;
+		}
 		if (in->is_return)
 			note(s, JOB_LEAVE, 0, 0);
 	}
@@ -428,7 +449,7 @@ static void deadlocked(const uint64_t words[2])
 {
 	for (unsigned i = 0; i < 2; i++) {
 		job->waits_for[i] = words[i];
-		job->waits_pc[i] = words[i] ? steppers[i].last_pc : 0;
+		job->waits_pc[i] = words[i] ? steppers[i].last_call : 0;
 	}
 	job->end = JOB_DEADLOCK;
 	_exit(0);

@@ -18,7 +18,7 @@ struct step_operand {
 struct step_insn {
 	uint64_t pc;
 	uint8_t length, noperands;
-	bool is_call, is_return, is_branch, repeats, locked;
+	bool is_call, is_return, is_branch, is_landing, repeats, locked;
 	struct step_operand operands[2];
 };
 

@@ -57,6 +57,7 @@ const struct step_insn *step_decode(uint64_t pc, const uint8_t *code)
 	s->is_call = in.meta.category == ZYDIS_CATEGORY_CALL;
 	s->is_return = in.meta.category == ZYDIS_CATEGORY_RET;
 	s->is_branch = in.meta.category == ZYDIS_CATEGORY_COND_BR || in.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+	s->is_landing = in.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
 	s->repeats = (in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 	/* xchg with memory locks without saying so */
 	s->locked = (in.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || in.mnemonic == ZYDIS_MNEMONIC_XCHG;

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The frames of a crash stack that are the library's, found by module, offset or name; the rule of matching. */
+#include "analyzer/testgen/goal.h"
+
+#include "analyzer/hunt/place.h"
+#include "analyzer/term.h"
+#include "analyzer/testgen/testgen.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const char *base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* libq.so.1 and libq.so.1.2.3 are the same library; so is the file a link points to. */
+static bool is_module(const struct api *a, const char *module)
+{
+	const char *name = base(module), *stem = strstr(name, ".so"), *ours = strstr(a->soname, ".so");
+	size_t n = stem ? (size_t)(stem - name) : strlen(name);
+	size_t m = ours ? (size_t)(ours - a->soname) : strlen(a->soname);
+
+	return n == m && !strncmp(name, a->soname, n);
+}
+
+/* Without template arguments, which some tools fold and others write in full, and without what a template returns. */
+static char *folded(const char *name)
+{
+	char *s = api_demangle_bare(name), *to = s, *last = s;
+	int depth = 0;
+
+	for (const char *p = s; *p; p++) {
+		bool op = p >= s + 8 && !strncmp(p - 8, "operator", 8);
+
+		if (*p == '<' && !op)
+			depth++;
+		else if (*p == '>' && depth && p[-1] != '-')
+			depth--;
+		else if (!depth)
+			*to++ = *p;
+	}
+	*to = 0;
+	for (char *p = s; *p; p++)
+		if (*p == ' ' && !strstr(s, "operator"))
+			last = p + 1;
+	char *out = xstrdup(last);
+	free(s);
+	return out;
+}
+
+/* "chart::Series::last" and "last" are the same when one of them is not qualified. */
+static bool same_function(const char *a, const char *b)
+{
+	char *x = folded(a), *y = folded(b);
+	size_t n = strlen(x), m = strlen(y);
+	bool same = !strcmp(x, y);
+
+	if (!same && n > m + 2)
+		same = !strcmp(x + n - m, y) && !strncmp(x + n - m - 2, "::", 2);
+	else if (!same && m > n + 2)
+		same = !strcmp(y + m - n, x) && !strncmp(y + m - n - 2, "::", 2);
+	free(x);
+	free(y);
+	return same;
+}
+
+static uint64_t entry_of(struct goal *g, const char *function)
+{
+	uint64_t at = 0;
+
+	if (img_address_of(g->images, function, &at))
+		return at;
+	for (size_t i = 0; i < g->api->functions.n; i++) {
+		char *name = api_demangle_bare(g->api->functions.v[i].symbol);
+		bool same = !strcmp(name, function) || !strcmp(g->api->functions.v[i].symbol, function);
+
+		free(name);
+		if (same)
+			return g->api->functions.v[i].offset;
+	}
+	return 0;
+}
+
+static void push(struct goal *g, const char *function, const char *file, unsigned line, uint64_t entry)
+{
+	if (g->nframes == GOAL_FRAMES)
+		return;
+	char *name = api_demangle_bare(function);
+	g->frames[g->nframes++] = (struct goal_frame){ name, file ? xstrdup(base(file)) : NULL, line, entry };
+}
+
+/* The functions at an offset of the library, inlined ones included. */
+static bool push_offset(struct goal *g, uint64_t offset, bool innermost)
+{
+	struct img_frame f[8];
+	size_t n = img_frames(g->images, offset - !innermost, f, 8);
+
+	for (size_t i = 0; i < n; i++)
+		push(g, f[i].function, f[i].file, f[i].line, f[i].inlined ? 0 : offset - !innermost - f[i].offset);
+	return n > 0;
+}
+
+static bool push_frame(struct goal *g, const struct stack_frame *f, bool innermost)
+{
+	bool ours = f->module && is_module(g->api, f->module);
+
+	if (f->module && !ours)
+		return false;
+	if (f->function) {
+		char *name = api_demangle_bare(f->function);
+		uint64_t entry = entry_of(g, name);
+
+		/* Without a module only a name that the library has is one of its frames. */
+		if (ours || entry)
+			push(g, name, f->file, f->line, entry);
+		free(name);
+		return ours || entry;
+	}
+	return ours && f->has_offset && push_offset(g, f->offset, innermost);
+}
+
+static unsigned collect(struct goal *g, const struct stack_thread *t)
+{
+	bool innermost = true;
+
+	for (size_t i = 0; i < t->frames.n; i++) {
+		push_frame(g, &t->frames.v[i], innermost);
+		innermost = false;
+	}
+	return g->nframes;
+}
+
+static const struct api_function *callable(const struct goal *g, const struct goal_frame *frames, unsigned n)
+{
+	while (n-- > 0) {
+		for (size_t i = 0; i < g->api->functions.n; i++) {
+			const struct api_function *f = &g->api->functions.v[i];
+
+			if (f->result.spelling && (f->offset == frames[n].entry || same_function(f->name, frames[n].function)))
+				return f;
+		}
+	}
+	return NULL;
+}
+
+static void forget_frames(struct goal *g)
+{
+	for (unsigned i = 0; i < g->nframes; i++) {
+		free(g->frames[i].function);
+		free(g->frames[i].file);
+	}
+	g->nframes = 0;
+}
+
+/* The thread that failed, if the text says which; else the first one with frames of the library. */
+static void choose_thread(struct goal *g, const struct stack *s)
+{
+	for (int pass = 0; pass < 3 && !g->nframes; pass++)
+		for (size_t i = 0; i < s->threads.n && !g->nframes; i++) {
+			const struct stack_thread *t = &s->threads.v[i];
+
+			if ((pass == 0 && !t->fails) || (pass < 2 && t->secondary))
+				continue;
+			collect(g, t);
+		}
+}
+
+static void choose_other(struct goal *g, const struct stack *s)
+{
+	struct goal more = { .images = g->images, .api = g->api };
+
+	for (size_t i = 0; i < s->threads.n && !g->other; i++) {
+		forget_frames(&more);
+		collect(&more, &s->threads.v[i]);
+		bool same = more.nframes == g->nframes;
+		for (unsigned k = 0; k < more.nframes && same; k++)
+			same = !strcmp(more.frames[k].function, g->frames[k].function);
+		if (more.nframes && !same)
+			g->other = callable(&more, more.frames, more.nframes);
+	}
+	forget_frames(&more);
+	if (!g->other)
+		g->other = g->crashing;
+}
+
+static err_t not_callable(const struct goal *g, const char *path)
+{
+	const char *function = g->frames[g->nframes - 1].function;
+	char *name = term_text_of(function, strlen(function)); /* the stack may come from anywhere */
+	err_t e = err_new(ERR_NOANSWER, "%s: '%s', the outermost frame of %s, is no exported function, so no test can call it",
+			  path, name, g->api->soname);
+
+	free(name);
+	return e;
+}
+
+err_t goal_of(const struct api *a, const struct stack *s, const char *path, struct goal *out)
+{
+	*out = (struct goal){ .api = a, .kind = s->kind };
+	TRY(place_open(a->path, &out->images));
+	choose_thread(out, s);
+	if (!out->nframes)
+		return err_new(ERR_NOANSWER, "%s: none of the frames is one of %s: by its name, its module or its offset",
+			       path, a->soname);
+	out->crashing = callable(out, out->frames, out->nframes);
+	if (!out->crashing)
+		return not_callable(out, path);
+	/* What lies outside the crashing function is not called by us. */
+	for (unsigned i = out->nframes; i-- > 0;)
+		if (out->frames[i].entry == out->crashing->offset ||
+		    same_function(out->frames[i].function, out->crashing->name)) {
+			for (unsigned k = i + 1; k < out->nframes; k++) {
+				free(out->frames[k].function);
+				free(out->frames[k].file);
+			}
+			out->nframes = i + 1;
+			break;
+		}
+	if (out->kind == STACK_DEADLOCK)
+		choose_other(out, s);
+	return NULL;
+}
+
+void goal_free(struct goal *g)
+{
+	forget_frames(g);
+	img_set_free(g->images);
+	free(g->nearest);
+}
+
+/* ---- matching ---- */
+
+static bool same_kind(const struct goal *g, const struct failure *f)
+{
+	switch (g->kind) {
+	case STACK_DEADLOCK: return f->end == JOB_DEADLOCK;
+	case STACK_CRASH: return f->end == JOB_SIGNAL && (f->status == SIGSEGV || f->status == SIGBUS);
+	case STACK_ABORT: return f->end == JOB_SIGNAL && f->status == SIGABRT;
+	case STACK_ARITHMETIC: return f->end == JOB_SIGNAL && f->status == SIGFPE;
+	default: return f->end == JOB_SIGNAL;
+	}
+}
+
+/*
+ * Frame by frame. A stack without debug information lacks inlined functions: those of the failure may be more. A line is
+ * compared at the point of failure only, where both know it.
+ */
+static bool same_frames(const struct goal *g, const struct failure *f)
+{
+	unsigned at = 0;
+	bool first = true;
+
+	for (unsigned i = 0; i < f->nframes && at < g->nframes; i++) {
+		struct img_frame frames[8];
+		size_t n = img_frames(g->images, f->frames[i], frames, 8);
+
+		for (size_t k = 0; k < n && at < g->nframes; k++) {
+			const struct goal_frame *want = &g->frames[at];
+
+			if (!same_function(want->function, frames[k].function)) {
+				if (frames[k].inlined)
+					continue;
+				return false;
+			}
+			if (first && want->line && want->file && frames[k].line && frames[k].file && !g->any_line &&
+			    (want->line != frames[k].line || strcmp(want->file, base(frames[k].file))))
+				return false;
+			first = false;
+			at++;
+		}
+	}
+	return at == g->nframes;
+}
+
+static bool same_deadlock(const struct goal *g, const struct failure *f)
+{
+	uint64_t x = g->crashing->offset, y = g->other->offset;
+
+	return (f->calls[0] == x && f->calls[1] == y) || (f->calls[0] == y && f->calls[1] == x);
+}
+
+bool goal_wanted(void *arg, const struct failure *f)
+{
+	struct goal *g = arg;
+
+	if (f->end == JOB_DEADLOCK)
+		return g->kind == STACK_DEADLOCK && same_deadlock(g, f);
+	if (same_kind(g, f) && same_frames(g, f))
+		return true;
+	if (f->thread) {
+		g->near++;
+		if (!g->nearest)
+			g->nearest = testgen_failure_text(g->api, f);
+	}
+	return false;
+}
+
+bool goal_reaches(void *arg, const struct trace *t)
+{
+	struct goal *g = arg;
+	uint64_t open[256];
+	unsigned depth = 0;
+
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct job_event *e = &t->events[i];
+
+		if (e->kind == JOB_LEAVE && depth)
+			depth--;
+		if (e->kind == JOB_CALL)
+			depth = 0;
+		if (e->kind != JOB_ENTER)
+			continue;
+		if (depth < 256)
+			open[depth++] = e->address;
+		/* The frames that have an entry, outermost first, in this order. */
+		unsigned k = 0, want = g->nframes;
+		while (want-- > 0) {
+			if (!g->frames[want].entry)
+				continue;
+			while (k < depth && open[k] != g->frames[want].entry)
+				k++;
+			if (k++ >= depth)
+				break;
+		}
+		if (want == UINT32_MAX)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Crash stacks as people have them: text of debuggers, sanitizers and run-time libraries. */
+#ifndef CSCHED_TESTGEN_STACK_H
+#define CSCHED_TESTGEN_STACK_H
+
+#include "common/err.h"
+#include "common/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define STACK_FRAMES 256   /* of one thread that are kept */
+#define STACK_THREADS 64
+#define STACK_LINE 4096    /* bytes of a line; the rest of a longer one is ignored */
+
+struct stack_frame {
+	char *function;  /* without parameters; NULL: not known */
+	char *file;      /* or NULL */
+	unsigned line;   /* 0: not known */
+	char *module;    /* path or file name, or NULL */
+	uint64_t offset; /* in the module, when has_offset */
+	bool has_offset;
+	unsigned text_line; /* where it stands */
+};
+
+struct stack_thread {
+	VEC(struct stack_frame) frames; /* innermost first */
+	bool fails;     /* the text says that it is the one */
+	bool secondary; /* of a report: where memory was freed or allocated, a thread made */
+};
+
+enum stack_kind { STACK_UNKNOWN, STACK_CRASH, STACK_ABORT, STACK_ARITHMETIC, STACK_DEADLOCK };
+
+struct stack {
+	VEC(struct stack_thread) threads;
+	enum stack_kind kind;
+	const char *format;  /* "gdb", ...: of its first frame */
+};
+
+err_t stack_read(const char *path, struct stack *out);
+/* stack_core.c: of a core file. */
+err_t stack_read_core(const char *path, int fd, struct stack *out);
+/* The same from a stream; path for messages. */
+err_t stack_parse(FILE *f, const char *path, struct stack *out);
+void stack_free(struct stack *s);
+const char *stack_kind_name(enum stack_kind k);
+
+#endif
