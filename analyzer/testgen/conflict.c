@@ -302,6 +302,29 @@ static void one_way(const struct trace *tb, const struct accesses *a, const stru
 		}
 }
 
+/*
+ * Two decisions that both have to be late, as when two threads give up the last two references: the one stops before
+ * any access that it shares, the other after any of its own.
+ */
+static void both_ways(const struct accesses *a, const struct accesses *b, unsigned thread, candidate_list_t *out)
+{
+	bool *shared = xcalloc(b->n + 1, sizeof *shared);
+
+	for (unsigned k = 0; k < b->n; k++)
+		for (unsigned i = 0; i < a->n && !shared[k]; i++)
+			shared[k] = conflict(&a->v[i], &b->v[k]);
+	for (unsigned i = 0; i < a->n; i++) {
+		bool here = false;
+
+		for (unsigned k = 0; k < b->n && !here; k++)
+			here = conflict(&a->v[i], &b->v[k]);
+		for (unsigned k = 0; k < b->n && here && out->n < 4096; k++)
+			if (shared[k] && stop_for(&a->v[i], b, &b->v[k]) == a->v[i].step)
+				push(out, thread, a->v[i].step, b->v[k].step + 1, 9);
+	}
+	free(shared);
+}
+
 static int by_rank(const void *x, const void *y)
 {
 	const struct candidate *a = x, *b = y;
@@ -335,6 +358,8 @@ void trace_candidates(const struct trace *a, const struct trace *b, unsigned mos
 	collect(b, &y);
 	one_way(b, &x, &y, 0, out);
 	one_way(a, &y, &x, 1, out);
+	both_ways(&x, &y, 0, out);
+	both_ways(&y, &x, 1, out);
 	if (out->n > 1)
 		qsort(out->v, out->n, sizeof *out->v, by_rank);
 	thin(out, most);

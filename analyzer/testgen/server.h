@@ -39,6 +39,11 @@ void step_end(void);
 /* The controller: returns when both threads have ended, or neither can go on. */
 void step_control(void);
 bool step_active(void);
+/*
+ * waiting.c: does this thread ("self" or a number, and a thread's number) wait in the kernel for a lock or the like, without a
+ * time limit? *word: for which one. Allocates nothing: where the library's objects lie must not depend on it.
+ */
+bool waits_for_ever(const char *process, const char *thread, uint64_t *word);
 /* state.c: hash of the bytes reachable from an object, pointers made canonical. */
 uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size);
 

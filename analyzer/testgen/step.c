@@ -26,7 +26,9 @@
 #define STILL_LOOKS 2      /* so many looks without a step, waiting in the kernel: it is blocked */
 #define SURE_LOOKS 20      /* ... and both for so long: nobody ever goes on */
 #define FREE_LOOKS 100     /* running natively for so long while the other is parked: it may wait for it, busily */
-#define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily */
+#define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily ... */
+#define SPIN_WINDOW 512    /* ... and so does who stays within a few instructions for two windows of so many steps */
+#define SPIN_BYTES 96      /* of code */
 
 struct stepper {
 	struct job_thread *t;
@@ -37,6 +39,8 @@ struct stepper {
 	uint64_t rearm;        /* another thread's breakpoint that it has just gone through */
 	uint64_t last_pc, last_call; /* places */
 	uint64_t turn_began;   /* step */
+	uint64_t low, high;    /* places within the current window */
+	unsigned narrow;       /* windows in a row that were narrow */
 	uint64_t stack_low, stack_high;
 	enum step_effect effect; /* of the function it is in, to be noted when that returns */
 	uint64_t effect_argument;
@@ -233,6 +237,20 @@ static void note_entry(struct stepper *s, const struct step_insn *in, uint64_t p
 	s->entry = 0;
 }
 
+static bool spins(struct stepper *s, uint64_t pc)
+{
+	if (s->t->nsteps % SPIN_WINDOW == 0) {
+		s->narrow = s->high - s->low < SPIN_BYTES ? s->narrow + 1 : 0;
+		s->low = s->high = pc;
+	}
+	s->low = pc < s->low ? pc : s->low;
+	s->high = pc > s->high ? pc : s->high;
+	if (s->narrow < 2 && s->t->nsteps - s->turn_began <= SPIN_STEPS)
+		return false;
+	s->narrow = 0;
+	return true;
+}
+
 /* About to execute an instruction of the library. */
 static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 {
@@ -262,8 +280,7 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		if (in->is_return)
 			note(s, JOB_LEAVE, 0, 0);
 	}
-	if (turn == s->index && s->t->nsteps - s->turn_began > SPIN_STEPS && job->mode == JOB_CONCURRENT &&
-	    !steppers[!s->index].ended) {
+	if (job->mode == JOB_CONCURRENT && spins(s, pc) && turn == s->index && !steppers[!s->index].ended) {
 		s->t->blocked = true;
 		next_segment();
 	}
@@ -420,23 +437,17 @@ void step_end(void)
 
 /* ---- the controller ---- */
 
-/* Does the thread wait in the kernel for a lock or the like, for ever? Then which word, and who asked for it. */
+/* Does the thread wait for something other than its turn? */
 static bool waits(const struct stepper *s, uint64_t *word)
 {
-	char path[64], line[256];
-	unsigned long a[4];
-	long nr;
+	char thread[24];
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/syscall", s->tid);
-	FILE *f = fopen(path, "re");
-	bool yes = f && fgets(line, sizeof line, f) &&
-		   sscanf(line, "%ld %lx %lx %lx %lx", &nr, &a[0], &a[1], &a[2], &a[3]) == 5 && nr == SYS_futex &&
-		   !a[3] && a[0] != (unsigned long)&turn;
-	if (f)
-		fclose(f);
-	if (yes)
-		*word = a[0];
-	return yes;
+	snprintf(thread, sizeof thread, "%d", s->tid);
+	if (!waits_for_ever("self", thread, word))
+		*word = 0;
+	if (*word == (uint64_t)&turn)
+		*word = 0;
+	return *word != 0;
 }
 
 static bool both_ended(void)
