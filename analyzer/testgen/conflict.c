@@ -11,6 +11,9 @@
 #define HELD 16          /* locks held at a time that are known */
 #define ACCESSES 1500    /* of a trace that are compared */
 
+/* A lock's address; the lowest bit: held together with other readers. */
+#define READER 1u
+
 struct access {
 	uint64_t address, size;
 	uint32_t step, pc;
@@ -51,18 +54,24 @@ static bool is_repetition(const struct accesses *a, const struct job_event *e)
 	return same >= 3;
 }
 
+/* Does who has the one lock keep out who wants the other? */
+static bool keeps_out(uint64_t has, uint64_t wants)
+{
+	return (has & ~(uint64_t)READER) == (wants & ~(uint64_t)READER) && !(has & wants & READER);
+}
+
 static void acquire(struct access *now, const struct job_event *e)
 {
 	if (now->nheld == HELD)
 		return;
 	now->held_step[now->nheld] = e->step;
-	now->held[now->nheld++] = e->address;
+	now->held[now->nheld++] = e->address | (e->kind == JOB_SHARED_LOCK ? READER : 0);
 }
 
 static void let_go(struct access *now, uint64_t lock)
 {
 	for (unsigned k = now->nheld; k-- > 0;)
-		if (now->held[k] == lock) {
+		if ((now->held[k] & ~(uint64_t)READER) == lock) {
 			now->nheld--;
 			memmove(now->held + k, now->held + k + 1, (now->nheld - k) * sizeof *now->held);
 			memmove(now->held_step + k, now->held_step + k + 1, (now->nheld - k) * sizeof *now->held_step);
@@ -75,7 +84,7 @@ static void set_history(struct access *now, const struct range *released, size_t
 {
 	now->nhistory = 0;
 	for (unsigned k = 0; k < now->nheld; k++)
-		if (!is_own(released, n, now->held[k]))
+		if (!is_own(released, n, now->held[k] & ~(uint64_t)READER))
 			now->history[now->nhistory++] = now->held[k];
 }
 
@@ -99,6 +108,7 @@ static void collect(const struct trace *t, struct accesses *out)
 		case JOB_ALLOC: vec_push(&own, (struct range){ e->address, e->address + e->size }); break;
 		case JOB_LOCK:
 		case JOB_SHARED_LOCK:
+			now.address |= e->kind == JOB_SHARED_LOCK ? READER : 0;
 			vec_push(&locks, now);
 			acquire(&now, e);
 			now.nacquired = (uint32_t)locks.n;
@@ -160,7 +170,7 @@ static bool conflict(const struct access *x, const struct access *y)
 static bool acquires(const struct accesses *other, const struct access *y, uint64_t lock)
 {
 	for (unsigned i = 0; i < y->nacquired && i < other->nlocks; i++)
-		if (other->locks[i].address == lock)
+		if (keeps_out(lock, other->locks[i].address))
 			return true;
 	return false;
 }
@@ -181,7 +191,7 @@ static bool disjoint(const struct access *x, const struct access *y)
 {
 	for (unsigned i = 0; i < x->nhistory; i++)
 		for (unsigned k = 0; k < y->nhistory; k++)
-			if (x->history[i] == y->history[k])
+			if (keeps_out(x->history[i], y->history[k]))
 				return false;
 	return true;
 }
@@ -252,7 +262,7 @@ static void push(candidate_list_t *out, unsigned thread, uint32_t x, uint32_t y,
 static bool holds_any(const struct access *at, const struct access *wants)
 {
 	for (unsigned k = 0; k < at->nheld; k++)
-		if (at->held[k] == wants->address)
+		if (keeps_out(at->held[k], wants->address))
 			return true;
 	return false;
 }
@@ -262,7 +272,7 @@ static void deadlocks(const struct accesses *a, const struct accesses *b, unsign
 {
 	for (unsigned i = 0; i < a->nlocks; i++)
 		for (unsigned k = 0; k < b->nlocks; k++)
-			if (a->locks[i].address != b->locks[k].address && holds_any(&a->locks[i], &b->locks[k]) &&
+			if (!keeps_out(a->locks[i].address, b->locks[k].address) && holds_any(&a->locks[i], &b->locks[k]) &&
 			    holds_any(&b->locks[k], &a->locks[i]))
 				push(out, thread, a->locks[i].step, JOB_NEVER, 0);
 }

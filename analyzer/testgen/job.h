@@ -104,6 +104,7 @@ struct job {
 	uint8_t traced;
 	bool one_thread;  /* JOB_SERIAL */
 	bool want_state;
+	bool fast;        /* JOB_CONCURRENT: threads that need not stop any more run natively */
 	uint32_t ncalls;
 	struct job_call calls[JOB_CALLS];
 	uint32_t norder;

@@ -24,6 +24,7 @@ struct trace {
 	int32_t status, failed_call;
 	uint64_t hash;    /* of the last call's accesses, locks and functions: the paper's M */
 	uint64_t state;   /* of the object afterwards */
+	bool frees_object; /* the call ends the object it works on */
 	bool truncated;
 };
 

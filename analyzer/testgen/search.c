@@ -14,6 +14,7 @@
 #define MOST_ROOTS 4
 #define MOST_VALUES 6       /* calls of one function with different values */
 #define MOST_MOVES 64
+#define STATES_OF_A_PAIR 2  /* coverage knows no values: the same pair may fail from the next state only */
 #define MOST_PREFIXES 400   /* of one level */
 
 const char *const testgen_rule_names[] = { "exception", "stack", "redundant", "interfere", "interleave", "state",
@@ -41,6 +42,7 @@ struct search {
 
 struct pair {
 	unsigned a, b, rank;
+	uint64_t coverage;
 };
 
 static bool on(const struct search *s, enum testgen_rule rule)
@@ -59,6 +61,15 @@ static bool seen(uint64_t *v, size_t n, uint64_t x)
 		if (v[i] == x)
 			return true;
 	return false;
+}
+
+static unsigned times_seen(const uint64_t *v, size_t n, uint64_t x)
+{
+	unsigned times = 0;
+
+	for (size_t i = 0; i < n; i++)
+		times += v[i] == x;
+	return times;
 }
 
 static bool is_crashing(const struct search *s, unsigned move)
@@ -232,7 +243,7 @@ static void consider(struct search *s, const struct trace *traces, unsigned i, u
 		pruned(s, TESTGEN_STACK);
 		return;
 	}
-	if (on(s, TESTGEN_REDUNDANT) && seen(s->pairs.v, s->pairs.n, both)) {
+	if (on(s, TESTGEN_REDUNDANT) && times_seen(s->pairs.v, s->pairs.n, both) >= STATES_OF_A_PAIR) {
 		pruned(s, TESTGEN_REDUNDANT);
 		return;
 	}
@@ -244,9 +255,14 @@ static void consider(struct search *s, const struct trace *traces, unsigned i, u
 		pruned(s, TESTGEN_INTERLEAVE);
 		return;
 	}
+	for (size_t p = 0; p < *n && on(s, TESTGEN_REDUNDANT); p++)
+		if ((*pairs)[p].coverage == both) {
+			pruned(s, TESTGEN_REDUNDANT);
+			return;
+		}
 	vec_push(&s->pairs, both);
 	*pairs = xrealloc(*pairs, (*n + 1) * sizeof **pairs);
-	(*pairs)[(*n)++] = (struct pair){ i, k, rank_of(a, b) };
+	(*pairs)[(*n)++] = (struct pair){ i, k, rank_of(a, b), both };
 }
 
 static err_t try_pairs(struct search *s, const struct prefix *p, const struct trace *traces)
@@ -273,7 +289,7 @@ static void extend(struct search *s, const struct prefix *p, const struct trace 
 	for (unsigned i = 0; i < s->moves.n && s->next.n < MOST_PREFIXES; i++) {
 		struct prefix longer = *p;
 
-		if (traces[i].end != JOB_DONE)
+		if (traces[i].end != JOB_DONE || traces[i].frees_object)
 			continue;
 		if (on(s, TESTGEN_STATE) && seen(s->states.v, s->states.n, traces[i].state)) {
 			pruned(s, TESTGEN_STATE);

@@ -100,7 +100,7 @@ static bool load_part(const struct api *a, const struct test *t, const struct se
 bool test_load(const struct api *a, const struct test *t, struct job *j)
 {
 	j->ncalls = j->ntext = j->norder = j->nsegments = 0;
-	j->one_thread = j->want_state = false;
+	j->one_thread = j->want_state = j->fast = false;
 	j->object_call = (int32_t)t->object_call;
 	return load_part(a, t, &t->prefix, JOB_PREFIX, j) && load_part(a, t, &t->a, JOB_A, j) &&
 	       load_part(a, t, &t->b, JOB_B, j) && load_part(a, t, &t->post, JOB_POST, j);

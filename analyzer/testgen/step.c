@@ -76,6 +76,15 @@ static uint32_t until_of(const struct stepper *s)
 	return job->segments[segment].until;
 }
 
+/* Will the thread have to stop again, or be looked at? */
+static bool is_stepped(const struct stepper *s)
+{
+	for (uint32_t i = segment; job->fast && i < job->nsegments; i++)
+		if (job->segments[i].thread == s->index && job->segments[i].until != JOB_NEVER)
+			return true;
+	return !job->fast;
+}
+
 static void give_turn(uint32_t to)
 {
 	if (to < 2)
@@ -284,8 +293,8 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		s->t->blocked = true;
 		next_segment();
 	}
-	if (s->t->nsteps >= JOB_STEPS) {
-		s->t->overflow = true;
+	if (s->t->nsteps >= JOB_STEPS || !is_stepped(s)) {
+		s->t->overflow |= s->t->nsteps >= JOB_STEPS;
 		g[REG_EFL] &= ~TRAP_FLAG;
 		s->stepping = false;
 	}
@@ -399,6 +408,8 @@ void step_call(unsigned call, uint64_t function)
 	s->last_pc = 0;
 	note(s, JOB_CALL, function - job->bias, 0);
 	s->begun = false;
+	if (!is_stepped(s))
+		return;
 	s->called = true;
 	s->breakpoint = function;
 	put(function);
