@@ -18,9 +18,27 @@
 
 #define VARIABLE "csched_type_of_"
 
-/* Runs the compiler; its messages go to `said`. */
-static bool compile(char **argv, const char *said)
+#define MOST_FLAGS 64 /* words of $CPPFLAGS */
+
+/* argv and the words of $CPPFLAGS, which say where headers are; malloc'd, the words in *words. */
+static char **with_flags(char **argv, char **words)
 {
+	const char *flags = getenv("CPPFLAGS");
+	char **all = xcalloc(32 + MOST_FLAGS, sizeof *all), *save = NULL;
+	unsigned n = 0;
+
+	for (; argv[n]; n++)
+		all[n] = argv[n];
+	*words = xstrdup(flags ? flags : "");
+	for (char *w = strtok_r(*words, " \t\n", &save); w && n < 31 + MOST_FLAGS; w = strtok_r(NULL, " \t\n", &save))
+		all[n++] = w;
+	return all;
+}
+
+/* Runs the compiler; its messages go to `said`. */
+static bool compile(char **given, const char *said)
+{
+	char *words, **argv = with_flags(given, &words);
 	pid_t pid = fork();
 	int status = 0;
 
@@ -32,7 +50,10 @@ static bool compile(char **argv, const char *said)
 		execvp(argv[0], argv);
 		_exit(127);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	bool good = pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+	free(argv);
+	free(words);
+	return good;
 }
 
 /* header: a path, or a name for #include <...>. */

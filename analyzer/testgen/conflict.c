@@ -10,6 +10,8 @@
 
 #define HELD 16          /* locks held at a time that are known */
 #define ACCESSES 1500    /* of a trace that are compared */
+#define MOST_CANDIDATES 16384 /* before those that are alike are put together */
+#define MANY 256         /* of one decision: two late ones are not looked for as well */
 
 /* A lock's address; the lowest bit: held together with other readers. */
 #define READER 1u
@@ -249,13 +251,6 @@ static void push(candidate_list_t *out, unsigned thread, uint32_t x, uint32_t y,
 	struct candidate c = { .segments = { { t, x }, { o, y }, { t, JOB_NEVER }, { o, JOB_NEVER } },
 			       .nsegments = y == JOB_NEVER ? 3 : 4, .rank = rank };
 
-	for (size_t i = 0; i < out->n; i++)
-		if (out->v[i].segments[0].thread == t && out->v[i].segments[0].until == x &&
-		    out->v[i].segments[1].until == y) {
-			if (rank < out->v[i].rank)
-				out->v[i].rank = rank;
-			return;
-		}
 	vec_push(out, c);
 }
 
@@ -293,7 +288,7 @@ static void one_way(const struct trace *tb, const struct accesses *a, const stru
 	uint32_t first = JOB_NEVER;
 	int call = -1;
 	for (unsigned i = 0; i < a->n; i++)
-		for (unsigned k = 0; k < b->n && out->n < 4096; k++) {
+		for (unsigned k = 0; k < b->n && out->n < MOST_CANDIDATES; k++) {
 			const struct access *x = &a->v[i], *y = &b->v[k];
 
 			if (!conflict(x, y))
@@ -328,7 +323,7 @@ static void both_ways(const struct accesses *a, const struct accesses *b, unsign
 
 		for (unsigned k = 0; k < b->n && !here; k++)
 			here = conflict(&a->v[i], &b->v[k]);
-		for (unsigned k = 0; k < b->n && here && out->n < 4096; k++)
+		for (unsigned k = 0; k < b->n && here && out->n < MOST_CANDIDATES; k++)
 			if (shared[k] && stop_for(&a->v[i], b, &b->v[k]) == a->v[i].step)
 				push(out, thread, a->v[i].step, b->v[k].step + 1, 9);
 	}
@@ -342,6 +337,36 @@ static int by_rank(const void *x, const void *y)
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
 	return a->segments[0].until < b->segments[0].until ? -1 : a->segments[0].until > b->segments[0].until;
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct candidate *a = x, *b = y;
+	const struct job_segment *p = a->segments, *q = b->segments;
+
+	if (p[0].thread != q[0].thread)
+		return p[0].thread < q[0].thread ? -1 : 1;
+	if (p[0].until != q[0].until)
+		return p[0].until < q[0].until ? -1 : 1;
+	if (p[1].until != q[1].until)
+		return p[1].until < q[1].until ? -1 : 1;
+	return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+/* The same stops are one candidate, with its best rank. */
+static void unite(candidate_list_t *l)
+{
+	size_t n = 0;
+
+	if (l->n > 1)
+		qsort(l->v, l->n, sizeof *l->v, by_place);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct job_segment *p = l->v[i].segments, *q = n ? l->v[n - 1].segments : NULL;
+
+		if (!q || p[0].thread != q[0].thread || p[0].until != q[0].until || p[1].until != q[1].until)
+			l->v[n++] = l->v[i];
+	}
+	l->n = n;
 }
 
 /* Of many of one rank an even selection: neighbours in a loop are alike. */
@@ -368,8 +393,11 @@ void trace_candidates(const struct trace *a, const struct trace *b, unsigned mos
 	collect(b, &y);
 	one_way(b, &x, &y, 0, out);
 	one_way(a, &y, &x, 1, out);
-	both_ways(&x, &y, 0, out);
-	both_ways(&y, &x, 1, out);
+	if (most > 1 && out->n < MANY) {
+		both_ways(&x, &y, 0, out);
+		both_ways(&y, &x, 1, out);
+	}
+	unite(out);
 	if (out->n > 1)
 		qsort(out->v, out->n, sizeof *out->v, by_rank);
 	thin(out, most);
