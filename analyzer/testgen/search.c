@@ -14,7 +14,7 @@
 #define MOST_ROOTS 4
 #define MOST_VALUES 6       /* calls of one function with different values */
 #define MOST_MOVES 64
-#define STATES_OF_A_PAIR 2  /* coverage knows no values: the same pair may fail from the next state only */
+#define STATES_OF_A_PAIR 4  /* coverage knows no values: the same pair may fail only from or with the next state */
 #define MOST_PREFIXES 400   /* of one level */
 
 const char *const testgen_rule_names[] = { "exception", "stack", "redundant", "interfere", "interleave", "state",
@@ -42,7 +42,7 @@ struct search {
 
 struct pair {
 	unsigned a, b, rank;
-	uint64_t coverage;
+	uint64_t coverage, states; /* what the two calls lead to */
 };
 
 static bool on(const struct search *s, enum testgen_rule rule)
@@ -231,7 +231,7 @@ static void consider(struct search *s, const struct trace *traces, unsigned i, u
 {
 	const struct trace *a = &traces[i], *b = &traces[k];
 	uint64_t low = a->hash < b->hash ? a->hash : b->hash, high = a->hash < b->hash ? b->hash : a->hash;
-	uint64_t both = low * 31 + (high ^ high >> 7);
+	uint64_t both = low * 31 + (high ^ high >> 7), states = a->state ^ b->state * 31;
 
 	s->r->considered++;
 	if (fails_alone(a) || fails_alone(b)) {
@@ -256,13 +256,15 @@ static void consider(struct search *s, const struct trace *traces, unsigned i, u
 		return;
 	}
 	for (size_t p = 0; p < *n && on(s, TESTGEN_REDUNDANT); p++)
-		if ((*pairs)[p].coverage == both) {
+		if ((*pairs)[p].coverage == both && (*pairs)[p].states == states) {
 			pruned(s, TESTGEN_REDUNDANT);
 			return;
 		}
+	/* What was not seen at all comes first. */
+	unsigned again = times_seen(s->pairs.v, s->pairs.n, both), rank = rank_of(a, b);
 	vec_push(&s->pairs, both);
 	*pairs = xrealloc(*pairs, (*n + 1) * sizeof **pairs);
-	(*pairs)[(*n)++] = (struct pair){ i, k, rank_of(a, b), both };
+	(*pairs)[(*n)++] = (struct pair){ i, k, rank + 20 * again, both, states };
 }
 
 static err_t try_pairs(struct search *s, const struct prefix *p, const struct trace *traces)
