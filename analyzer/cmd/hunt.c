@@ -1,4 +1,5 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
+#include "analyzer/cmd/aside.h"
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/explain.h"
 #include "analyzer/cmd/fix.h"
@@ -9,10 +10,12 @@
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/place.h"
 #include "analyzer/hunt/plan.h"
+#include "analyzer/hunt/shard.h"
 #include "analyzer/launch.h"
 
 #include "common/json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,13 +30,16 @@
 #define TRIED_SECONDS 10.0 /* ... and for each of them at most so long */
 #define TAIL_LINES 5
 #define AGAIN_RUNS 100 /* a run is short, and the first that fails is the last */
-#define FOLLOW_SECONDS 20.0 /* to see whether a run can be followed: no more than that ... */
-#define LEAST_SECONDS 0.2   /* ... nor less */
+
+#define NO_SEED UINT64_MAX
+#define SHARD_SEED 1 /* all shards of a hunt need the same one */
+#define SHARD_EXPLAIN 60 /* seconds to explain one of a shard's failures */
 
 struct options {
 	uint64_t runs, jobs, seed;
 	double time, limit;
-	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix, *trace_of, *check;
+	const char *strategy, *out, *sites, *fail_exit, *shim_options, *with_fix, *fix, *trace_of, *check, *shard, *stop_file;
+	uint32_t shard_index, shards;
 	bool no_explain, keep_going, no_try;
 	struct found_options found;
 	struct cmd_common common;
@@ -175,6 +181,8 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 	}
 	printf("%llu run%s in %.1f s, %llu failed", (unsigned long long)r->runs, r->runs == 1 ? "" : "s",
 	       r->seconds, (unsigned long long)r->failures);
+	if (r->stopped)
+		fputs(" (stopped by the stop file)", stdout);
 	if (r->timeouts)
 		printf(", %llu ended by the time limit", (unsigned long long)r->timeouts);
 	printf("; %u shared of %u sites learned\n", r->shared, r->sites);
@@ -228,6 +236,7 @@ static void print_json(const struct hunt_result *r)
 	json_str(&j, "strategy", r->trace ? (*r->strategy ? r->strategy : "native") : NULL);
 	json_bool(&j, "always_fails", r->always);
 	json_bool(&j, "interrupted", r->interrupted);
+	json_bool(&j, "stopped", r->stopped);
 	json_uint(&j, "sites", r->sites);
 	json_uint(&j, "shared_sites", r->shared);
 	json_uint(&j, "threads", r->threads);
@@ -248,7 +257,7 @@ static void print_json(const struct hunt_result *r)
 	json_print(&j, stdout);
 }
 
-static err_t check_options(const struct options *o)
+static err_t check_options(struct options *o)
 {
 	if (!plan_strategy_known(o->strategy))
 		return err_new(ERR_USAGE, "--strategy: '%s' is none of %s", o->strategy,
@@ -262,6 +271,13 @@ static err_t check_options(const struct options *o)
 	}
 	if (o->shim_options)
 		TRY(shim_flags_check(o->shim_options));
+	if (o->shard) {
+		char rest;
+
+		if (sscanf(o->shard, "%u/%u%c", &o->shard_index, &o->shards, &rest) != 2 || !o->shard_index ||
+		    o->shard_index > o->shards || o->shards > SHARD_MOST || !isdigit((unsigned char)*o->shard))
+			return err_new(ERR_USAGE, "--shard: '%s' is not I/N, the I-th of N shards", o->shard);
+	}
 	if (o->jobs > 32)
 		return err_new(ERR_USAGE, "--jobs: at most 32");
 	return NULL;
@@ -273,42 +289,6 @@ static uint64_t seed_of_now(void)
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_nsec / 1000;
-}
-
-/*
- * Can the machine follow this run into its failure? Where threads race through code whose
- * accesses are not ordered it cannot always; another failing run is worth more then. In a
- * child: a hunt goes on whatever happens, and ends when its time is over.
- */
-static bool can_be_followed(const char *trace, double seconds)
-{
-	if (seconds < LEAST_SECONDS)
-		return true;
-	if (seconds > FOLLOW_SECONDS)
-		seconds = FOLLOW_SECONDS;
-	pid_t pid = fork(), ended;
-	int status;
-
-	if (!pid) {
-		struct explain_options x;
-		struct explanation *e = NULL;
-
-		interrupt_release();
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		explain_options_init(&x);
-		x.timeout = seconds;
-		alarm((unsigned)seconds + 1);
-		if (explain_follow(trace, &x, &e))
-			_exit(0); /* nothing to follow (mode=sync): that is no reason to refuse it */
-		const struct mach_result *m = &e->followed;
-		_exit(m->end == MACH_END_STOPPED ||
-		      (m->failure_reached && m->same_thread && m->same_pc && m->same_kind) ? 0 : 1);
-	}
-	while (pid > 0 && (ended = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-		if (interrupt_pending())
-			kill(pid, SIGKILL);
-	/* What could not be tried is not refused. */
-	return pid < 0 || ended != pid || !WIFEXITED(status) || !WEXITSTATUS(status);
 }
 
 /* The program is at hand, so the advice is tried as well. */
@@ -354,12 +334,18 @@ static int hunt(struct options *o, char **argv)
 		.argv = argv, .out = o->out, .strategy = o->strategy, .sites = o->sites,
 		.fail_exit = o->fail_exit, .trace_of = o->trace_of, .check = o->check, .options = o->shim_options, .seed = o->seed, .max_runs = o->runs,
 		.max_seconds = o->time, .run_limit = o->limit, .jobs = (uint32_t)o->jobs,
-		.keep_going = o->keep_going, .quiet = o->common.json, .worth = can_be_followed,
+		.keep_going = o->keep_going, .quiet = o->common.json, .worth = aside_can_follow,
 		.keeps_input = !o->no_explain && !o->no_try && !o->common.json,
 	};
 	struct hunt_result r = { 0 };
 	char *shim = NULL;
 	err_t e = check_options(o);
+
+	h.shard = o->shard_index;
+	h.shards = o->shards;
+	h.stop_file = o->stop_file;
+	if (o->seed == NO_SEED)
+		h.seed = o->shards ? SHARD_SEED : seed_of_now();
 
 	if (!e)
 		e = found_check(&o->found);
@@ -393,7 +379,11 @@ static int hunt(struct options *o, char **argv)
 		fflush(stdout);
 		raise(interrupt_pending());
 	}
-	if (r.trace && r.explainable && !o->no_explain && !o->common.json) {
+	/* A merge groups failures by the fingerprints of their causes, which are beside the traces then. */
+	for (uint32_t i = 0; o->shards && !o->no_explain && i < r.nkinds; i++)
+		if (r.kinds[i].trace && r.kinds[i].kind)
+			aside_explain(r.kinds[i].trace, SHARD_EXPLAIN);
+	if (r.trace && r.explainable && !o->no_explain && !o->common.json && !o->shards) {
 		int explained = explain(o, &r, argv);
 
 		status = o->found.fail_if_found ? status : explained;
@@ -405,7 +395,7 @@ static int hunt(struct options *o, char **argv)
 }
 
 /* Instead of hunting. */
-static int try_fix(const struct options *o, char **argv)
+static int try_fix(struct options *o, char **argv)
 {
 	const struct fix_request r = {
 		.trace = o->with_fix, .file = o->fix, .argv = argv, .fail_exit = o->fail_exit, .options = o->shim_options,
@@ -419,7 +409,7 @@ static int try_fix(const struct options *o, char **argv)
 
 int cmd_hunt(int argc, char **argv)
 {
-	struct options o = { .strategy = "auto", .seed = seed_of_now() };
+	struct options o = { .strategy = "auto", .seed = NO_SEED };
 	const struct cmd_option options[] = {
 		{ "runs", 'n', "N", CMD_UINT, &o.runs, "at most N runs" },
 		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
@@ -449,6 +439,10 @@ int cmd_hunt(int argc, char **argv)
 		  "(--runs, default 500) without and with the fix applied by csched" },
 		{ "fix", 0, "FILE", CMD_TEXT, &o.fix,
 		  "with --with-fix: try this fix instead (csched-fix(5))" },
+		{ "shard", 0, "I/N", CMD_TEXT, &o.shard,
+		  "be the I-th of N hunts that share the work; what it learns is in a file in --out" },
+		{ "stop-file", 0, "FILE", CMD_TEXT, &o.stop_file,
+		  "end when FILE exists; make it when a failure was found" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
 		  "count failures until the budget ends" },
 		{ "no-try", 0, NULL, CMD_FLAG, &o.no_try, "do not try the advice on the program" },

@@ -18,10 +18,13 @@
 #define MOST_ENTRIES 4096
 #define MOST_DEPTH 3
 
-/* Where our own standard output and error go may lie here, too. */
-static bool is_ours(const struct stat *st)
+/* Traces, shard files and where our own standard output and error go may lie here, too. */
+static bool is_ours(const char *name, const struct stat *st)
 {
 	struct stat own;
+
+	if (strstr(name, ".csched"))
+		return true;
 
 	for (int fd = 1; fd <= 2; fd++)
 		if (!fstat(fd, &own) && own.st_dev == st->st_dev && own.st_ino == st->st_ino)
@@ -42,7 +45,7 @@ static uint64_t sum_of(const char *path, unsigned depth, unsigned *entries)
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		if ((size_t)snprintf(name, sizeof name, "%s/%s", path, e->d_name) >= sizeof name ||
-		    lstat(name, &st) || is_ours(&st))
+		    lstat(name, &st) || is_ours(e->d_name, &st))
 			continue;
 		++*entries;
 		bool directory = S_ISDIR(st.st_mode);

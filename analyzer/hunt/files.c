@@ -48,6 +48,13 @@ err_t files_move_tree(const char *from, const char *to)
 		return NULL;
 	if (errno != EXDEV)
 		return err_errno("%s", to);
+	TRY(files_copy_tree(from, to));
+	files_remove_tree(from);
+	return NULL;
+}
+
+err_t files_copy_tree(const char *from, const char *to)
+{
 	pid_t pid = fork();
 	if (!pid) {
 		/* One message, and it is ours. */
@@ -62,7 +69,6 @@ err_t files_move_tree(const char *from, const char *to)
 		files_remove_tree(to);
 		return err_new(ERR_INPUT, "could not copy %s to %s (is there room?)", from, to);
 	}
-	files_remove_tree(from);
 	return NULL;
 }
 

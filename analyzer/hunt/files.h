@@ -11,6 +11,7 @@
 void files_remove_tree(const char *path);
 /* rename(), or a copy file by file when the target is on another file system: all of it or nothing. */
 err_t files_move_tree(const char *from, const char *to);
+err_t files_copy_tree(const char *from, const char *to);
 /* A directory, and those it is in. */
 err_t files_make_dirs(const char *path);
 /* A new directory below $TMPDIR; without that below /dev/shm if it has room, else /tmp. */

@@ -64,7 +64,7 @@ static bool budget_left(const struct hunt *h)
 {
 	const struct hunt_options *o = h->o;
 
-	if (interrupt_pending() || hunt_is_settled(h))
+	if (interrupt_pending() || hunt_is_settled(h) || hunt_is_stopped(h))
 		return false;
 	if (o->max_runs && h->started >= o->max_runs)
 		return false;
@@ -157,12 +157,14 @@ static err_t loop(struct hunt *h)
 
 	while (!(e = fill_jobs(h, &busy)) && busy) {
 		/* A run that hangs does not keep the hunt beyond its time. */
-		if (interrupt_pending() || hunt_is_settled(h) || hunt_seconds_left(h) <= 0)
+		if (interrupt_pending() || hunt_is_settled(h) || hunt_seconds_left(h) <= 0 || hunt_is_stopped(h))
 			break;
 		int i = wait_job(h);
 		if (i >= 0 && (e = hunt_finish_job(h, &h->jobs[i])))
 			break;
 		look_around(h);
+		if (i >= 0 && h->o->shards && (e = hunt_save(h)))
+			break;
 		show_progress(h, false);
 	}
 	end_all(h);
@@ -192,6 +194,7 @@ static void summarise(struct hunt *h)
 	h->res->seconds = child_now() - h->begin;
 	h->res->always = h->undisturbed && h->undisturbed_failed == h->undisturbed;
 	h->res->interrupted = interrupt_pending() != 0;
+	h->res->stopped = hunt_is_stopped(h);
 	h->res->sites = h->plan.sites->nsites;
 	h->res->shared = h->plan.sites->nshared;
 	h->res->threads = h->plan.sites->threads;
@@ -230,6 +233,8 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 	h->res = res;
 	h->plan.strategy = o->strategy;
 	h->plan.seed = o->seed;
+	h->plan.shard = o->shards ? o->shard - 1 : 0;
+	h->plan.shards = o->shards;
 	interrupt_catch();
 	/* Now: the failure may come only once. */
 	bool made_out = o->out && *o->out && access(o->out, F_OK);
@@ -254,9 +259,17 @@ err_t hunt_run(const struct hunt_options *o, struct hunt_result *res)
 	if (!e) {
 		prepare_jobs(h);
 		h->begin = child_now();
-		e = loop(h);
+		if (o->shards)
+			e = hunt_resume(h);
+		if (!e)
+			e = loop(h);
 		summarise(h);
-		if (made_out && !res->trace)
+		/* Also after the last run: seconds and sites of those that were ended. */
+		if (!e && o->shards)
+			e = hunt_save(h);
+		if (!e)
+			e = hunt_stop_others(h);
+		if (made_out && !res->trace && !o->shards)
 			rmdir(o->out);
 	}
 	plan_free(&h->plan);

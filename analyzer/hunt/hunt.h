@@ -14,6 +14,8 @@ struct hunt_options {
 	const char *strategy;
 	const char *sites;     /* file of learned sites to keep; NULL: a temporary one */
 	const char *fail_exit; /* exit statuses that are failures ("1,3"), or NULL */
+	uint32_t shard, shards; /* the shard-th of so many, from 1: disjoint seeds and sites; 0: all of it */
+	const char *stop_file; /* when it exists the hunt ends; made when a failure was found; or NULL */
 	const char *trace_of;  /* file name of the program whose trace is wanted; NULL: of the one that fails */
 	const char *check;     /* shell command that is run after each run: other than 0 means it failed; or NULL */
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */
@@ -68,6 +70,7 @@ struct hunt_result {
 	double run_seconds;    /* an undisturbed run */
 	bool always;           /* the undisturbed runs failed as well */
 	bool interrupted;
+	bool stopped;          /* by the stop file */
 	struct hunt_failure *kinds;
 	uint32_t nkinds;
 	uint32_t sites, shared; /* learned */

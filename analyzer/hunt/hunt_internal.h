@@ -44,6 +44,7 @@ struct hunt {
 	char *suspect;            /* trace of a run that failed while it was not alone */
 	uint32_t main_kind;       /* index of the failure whose trace is res->trace */
 	uint32_t nkept;           /* traces kept */
+	double cpu_before;        /* seconds, of a shard that goes on */
 };
 
 /* hunt_run.c */
@@ -63,5 +64,14 @@ err_t hunt_finish_job(struct hunt *h, struct job *j);
 bool hunt_is_settled(const struct hunt *h);
 /* Only runs that were not alone failed: where their trace is. */
 void hunt_keep_suspect(struct hunt *h);
+
+/* hunt_shard.c, for --shard */
+/* After each run: what was learned, in its file. */
+err_t hunt_save(struct hunt *h);
+/* From where the file of this shard ends, if there is one. */
+err_t hunt_resume(struct hunt *h);
+/* Another shard has found it (--stop-file). */
+bool hunt_is_stopped(const struct hunt *h);
+err_t hunt_stop_others(const struct hunt *h);
 
 #endif

@@ -83,6 +83,17 @@ static int rank(const struct ctl_site *s)
 }
 #define RANKS 3
 
+/*
+ * Shards share the sites out anew in each pass, which delays in another way: together they go through all of them in all
+ * ways, and none does what another does. By the site's place, not by its number: what each has learned may differ.
+ */
+static bool is_mine(const struct plan *p, const struct ctl_site *s)
+{
+	uint64_t place = (uint64_t)s->module << 32 | s->offset;
+
+	return p->shards < 2 || (mix(0, place) + p->pass) % p->shards == p->shard;
+}
+
 /* Inside a rank the order is the hash table's: as good as random, and the same each time. */
 static void make_list(struct plan *p)
 {
@@ -91,7 +102,7 @@ static void make_list(struct plan *p)
 	p->nlist = p->at = 0;
 	for (int r = 0; p->sites && r < RANKS; r++)
 		for (uint32_t i = 0; i < CTL_MAX_SITES; i++)
-			if (rank(&p->sites->site[i]) == r)
+			if (rank(&p->sites->site[i]) == r && is_mine(p, &p->sites->site[i]))
 				p->list[p->nlist++] = i;
 }
 
@@ -99,6 +110,11 @@ static const struct ctl_site *next_site(struct plan *p)
 {
 	if (p->at >= p->nlist) {
 		p->pass += p->nlist != 0;
+		make_list(p);
+	}
+	/* Fewer sites than shards: in some passes there is none for this one. */
+	for (uint32_t i = 1; !p->nlist && i < p->shards && p->sites && p->sites->nshared; i++) {
+		p->pass++;
 		make_list(p);
 	}
 	return p->nlist ? &p->sites->site[p->list[p->at++]] : NULL;
@@ -329,13 +345,14 @@ static bool takes_tickets(const struct plan *p, uint64_t run, uint64_t random, c
 
 void plan_next(struct plan *p, uint64_t run, uint64_t *seed, char *out, size_t size)
 {
-	uint64_t random = mix(p->seed, run);
+	uint64_t number = p->shards > 1 ? run * p->shards + p->shard : run; /* among those of all shards */
+	uint64_t random = mix(p->seed, number);
 	size_t i = find(p->strategy);
 	bool exact = strchr(p->strategy, '/') != NULL;
 
 	p->ordered = false;
 	/* A strategy given in full is to do the same again, each time. */
-	*seed = exact ? p->seed : p->seed + run;
+	*seed = exact ? p->seed : p->seed + number;
 	if (i < NSTRATEGIES && run < strategies[i].learns)
 		learn(p, run, random, out, size);
 	else if (exact || i == NSTRATEGIES)

@@ -18,6 +18,7 @@ struct plan {
 	uint64_t seed;
 	double run_seconds;       /* how long an undisturbed run takes */
 	struct ctl_sites *sites;  /* shared with the shim; NULL: nothing can be learned */
+	uint32_t shard, shards;   /* of so many (0: one) that hunt together, from 0: seeds and sites of its own */
 	/* private */
 	uint32_t *list;           /* indices of sites to go through; what is tried first comes first */
 	uint32_t nlist, at, racy_at;
