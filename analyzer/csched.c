@@ -20,6 +20,7 @@ static const struct command {
 	{ "hunt", cmd_hunt, "run a program under perturbation until it fails, then explain" },
 	{ "explore", cmd_explore, "execute orders that are certain to be new, until one fails or none is left" },
 	{ "merge", cmd_merge, "put together what the shards of a hunt have found" },
+	{ "test", cmd_test, "hunt in each test of a suite: ctest, meson, googletest or a script" },
 	{ "replay", cmd_replay, "execute a recorded run again, offline or on the real program" },
 	{ "debug", cmd_debug, "gdb on a recorded run, forwards and backwards" },
 	{ "info", cmd_info, "what is in a trace" },

@@ -62,11 +62,11 @@ static uint64_t sum_of(const char *path, unsigned depth, unsigned *entries)
 	return sum;
 }
 
-uint64_t around_directory(void)
+uint64_t around_directory(const char *path)
 {
 	unsigned entries = 0;
 
-	return sum_of(".", 0, &entries);
+	return sum_of(path ? path : ".", 0, &entries);
 }
 
 err_t around_check(const char *command, const char *output, int wait_status, double limit, int *status)
@@ -74,7 +74,7 @@ err_t around_check(const char *command, const char *output, int wait_status, dou
 	char *argv[] = { (char *)"sh", (char *)"-c", (char *)command, NULL };
 	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 	char *env[] = { xasprintf("CSCHED_RUN_OUTPUT=%s", output), xasprintf("CSCHED_RUN_STATUS=%d", code), NULL };
-	struct child_spec spec = { argv, output, "/dev/null", env };
+	struct child_spec spec = { argv, output, "/dev/null", env, NULL, NULL };
 	struct child c;
 	err_t e = child_start(&c, &spec, limit);
 

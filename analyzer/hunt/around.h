@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* A sum over names, sizes and times in the current directory and those below it; our own output is left out. */
-uint64_t around_directory(void);
+/* A sum over names, sizes and times in the directory (NULL: the current one) and those below it; our own output is left out. */
+uint64_t around_directory(const char *path);
 
 /*
  * Runs `sh -c command` as the oracle of a run that ended with this wait status and printed the file `output`

@@ -126,8 +126,14 @@ static void become(const struct child_spec *spec, int report)
 	dup2(1, 2);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGPIPE, SIG_DFL);
+	for (char **e = spec->more; e && *e; e++)
+		putenv(*e);
 	for (char **e = spec->environment; *e; e++)
 		putenv(*e);
+	if (spec->directory && chdir(spec->directory)) {
+		int why = errno;
+		_exit(write(report, &why, sizeof why) < 0 ? 127 : 127);
+	}
 	execvp(spec->argv[0], spec->argv);
 	int why = errno;
 	if (write(report, &why, sizeof why) < 0)

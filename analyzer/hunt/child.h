@@ -15,6 +15,8 @@ struct child_spec {
 	const char *input;   /* file for standard input */
 	const char *output;  /* file for standard output and error (truncated) */
 	char **environment;  /* "NAME=VALUE" to add, NULL-terminated */
+	char **more;         /* the same, added before those; or NULL */
+	const char *directory; /* where it runs; NULL: here */
 };
 
 struct child {

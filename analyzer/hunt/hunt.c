@@ -143,7 +143,7 @@ static void look_around(struct hunt *h)
 {
 	if (!h->directory || !h->res->runs)
 		return;
-	h->alone |= h->directory != (around_directory() | 1);
+	h->alone |= h->directory != (around_directory(h->o->directory) | 1);
 	if (h->alone && !h->o->quiet)
 		fprintf(stderr, "%scsched hunt: the program writes into the current directory: one run at a time (--jobs=N "
 			"when they do not disturb each other)\n", isatty(2) ? "\r\033[K" : "");
@@ -177,7 +177,7 @@ static void prepare_jobs(struct hunt *h)
 
 	/* An oracle looks at what is left behind: that of one run. */
 	h->njobs = h->o->jobs ? h->o->jobs : cores > 0 && !h->o->check ? (uint32_t)cores : 1;
-	h->directory = h->o->jobs || h->njobs == 1 ? 0 : around_directory() | 1;
+	h->directory = h->o->jobs || h->njobs == 1 ? 0 : around_directory(h->o->directory) | 1;
 	if (h->njobs > MAX_JOBS)
 		h->njobs = MAX_JOBS;
 	for (uint32_t i = 0; i < h->njobs; i++) {

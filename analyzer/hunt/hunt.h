@@ -16,6 +16,8 @@ struct hunt_options {
 	const char *fail_exit; /* exit statuses that are failures ("1,3"), or NULL */
 	uint32_t shard, shards; /* the shard-th of so many, from 1: disjoint seeds and sites; 0: all of it */
 	const char *stop_file; /* when it exists the hunt ends; made when a failure was found; or NULL */
+	const char *directory; /* where the runs are; NULL: here */
+	char **env;            /* "NAME=VALUE" for the runs, NULL-terminated; or NULL */
 	const char *trace_of;  /* file name of the program whose trace is wanted; NULL: of the one that fails */
 	const char *check;     /* shell command that is run after each run: other than 0 means it failed; or NULL */
 	const char *options;   /* further shim options ("a=b:c=d"), or NULL */

@@ -136,7 +136,7 @@ err_t hunt_start_job(struct hunt *h, struct job *j)
 	char *preload = launch_preload(o->shim);
 	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", options),
 			xasprintf("LD_PRELOAD=%s", preload), NULL };
-	struct child_spec spec = { o->argv, h->input, j->output, env };
+	struct child_spec spec = { o->argv, h->input, j->output, env, o->env, o->directory };
 	err_t e = child_start(&j->child, &spec, hunt_limit(h));
 	free(options);
 	free(preload);

@@ -57,7 +57,7 @@ static err_t start(struct native *n, struct child *c)
 	launch_option(&b, "dir", n->dir);
 	launch_option(&b, "schedule", n->o->schedule);
 	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", b.s), xasprintf("LD_PRELOAD=%s", preload), NULL };
-	struct child_spec spec = { n->o->argv, n->input, n->output, env };
+	struct child_spec spec = { n->o->argv, n->input, n->output, env, NULL, NULL };
 	mkdir(n->dir, 0700);
 	err_t e = child_start(c, &spec, n->o->limit);
 	strbuf_free(&b);

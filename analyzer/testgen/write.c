@@ -120,7 +120,7 @@ static err_t write_files(const struct api *a, const struct violation *v)
 /* The status that waitpid(2) gives; -1: it could not be started or took too long. */
 static int run(char **argv, char **environment, const char *output, double seconds)
 {
-	struct child_spec spec = { argv, "/dev/null", output, environment };
+	struct child_spec spec = { argv, "/dev/null", output, environment, NULL, NULL };
 	struct child c;
 	err_t e = child_start(&c, &spec, seconds);
 
