@@ -29,6 +29,7 @@ static const struct command {
 	{ "solve", cmd_solve, "schedule, root cause and alternate of a symbolic trace" },
 	{ "testgen", cmd_testgen, "make concurrent tests of a library, and find those that fail" },
 	{ "reproduce", cmd_reproduce, "find a test and an order that fail with a given crash stack" },
+	{ "export", cmd_export, "a trace for other tools: a Chrome trace, a core dump" },
 	{ "pack", cmd_pack, "make one self-contained file of a trace" },
 	{ "doctor", cmd_doctor, "what will and will not work on this machine, and why" },
 };

@@ -147,6 +147,16 @@ void json_num(struct json *j, const char *key, double v)
 	strbuf_fmt(&j->out, "%.6g", v);
 }
 
+void json_fixed(struct json *j, const char *key, double v, unsigned decimals)
+{
+	if (!isfinite(v)) {
+		json_null(j, key);
+		return;
+	}
+	lead(j, key);
+	strbuf_fmt(&j->out, "%.*f", (int)decimals, v);
+}
+
 void json_bool(struct json *j, const char *key, bool v)
 {
 	lead(j, key);

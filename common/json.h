@@ -37,6 +37,8 @@ void json_int(struct json *j, const char *key, int64_t v);
 void json_uint(struct json *j, const char *key, uint64_t v);
 void json_hex(struct json *j, const char *key, uint64_t v); /* "0x..." */
 void json_num(struct json *j, const char *key, double v);
+/* With so many digits behind the point, however large: times. */
+void json_fixed(struct json *j, const char *key, double v, unsigned decimals);
 void json_bool(struct json *j, const char *key, bool v);
 void json_null(struct json *j, const char *key);
 void json_print(struct json *j, FILE *f);

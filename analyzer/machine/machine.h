@@ -242,6 +242,8 @@ size_t mach_records(const struct mach_run *r, uint32_t thread, const struct trc_
 uint64_t mach_time(const struct mach_run *r);
 /* The mapping that holds address: bounds and whether it is some thread's stack. */
 bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *hi);
+/* The first mapping that ends above `from`; prot as PROT_*. */
+bool mach_mapping_above(struct mach_run *r, uint64_t from, uint64_t *lo, uint64_t *hi, unsigned *prot);
 size_t mach_thread_count(const struct mach_run *r);
 
 /* ---- moving about in the committed order: seek.c ---- */

@@ -204,6 +204,27 @@ bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *
 	return true;
 }
 
+bool mach_mapping_above(struct mach_run *r, uint64_t from, uint64_t *lo, uint64_t *hi, unsigned *prot)
+{
+	const struct mem_maps *maps = r->m->mem->maps;
+	size_t first = 0, last = maps->n;
+
+	while (first < last) {
+		size_t middle = (first + last) / 2;
+
+		if (maps->v[middle].end > from)
+			last = middle;
+		else
+			first = middle + 1;
+	}
+	if (first == maps->n)
+		return false;
+	*lo = maps->v[first].start;
+	*hi = maps->v[first].end;
+	*prot = maps->v[first].prot;
+	return true;
+}
+
 size_t mach_thread_count(const struct mach_run *r)
 {
 	return r->nthreads;
