@@ -51,7 +51,7 @@ static err_t start(struct xpl_native *n, const char *schedule, const char *dir, 
 	if (schedule)
 		launch_option(&b, "schedule", schedule);
 	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", b.s), xasprintf("LD_PRELOAD=%s", preload), NULL };
-	struct child_spec spec = { n->argv, n->input, output, env };
+	struct child_spec spec = { n->argv, n->input, output, env, NULL, NULL };
 	err_t e = child_start(c, &spec, n->limit);
 
 	strbuf_free(&b);
