@@ -109,7 +109,7 @@ struct term cmd_term(const struct cmd_common *common);
 typedef int cmd_function(int argc, char **argv);
 
 cmd_function cmd_run, cmd_info, cmd_dump, cmd_replay, cmd_trace, cmd_solve, cmd_explain,
-cmd_function cmd_hunt, cmd_explore, cmd_pack, cmd_doctor, cmd_debug, cmd_testgen,
-	cmd_reproduce, cmd_merge, cmd_test, cmd_export;
+	cmd_hunt, cmd_explore, cmd_pack, cmd_doctor, cmd_debug, cmd_testgen, cmd_reproduce,
+	cmd_merge, cmd_test, cmd_export;
 
 #endif
