@@ -98,8 +98,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libanalyzer.a
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -o $@ $< $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
 # Fuzz tests are always sanitized; so is what they read with, built apart.
-FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c) \
-	$(addprefix analyzer/cmd/,cmd.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
+FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c analyzer/sandbox/*.c) \
+	$(addprefix analyzer/cmd/,cmd.c confined.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer

@@ -60,9 +60,19 @@ int door_open(enum door_kind kind, const char *name)
 	return elsewhere ? elsewhere(kind, name) : door_serve(kind, name);
 }
 
+/* Of a name without the slashes at its end. */
+static int bare_length(const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return (int)n;
+}
+
 void door_grant(const char *path)
 {
-	vec_push(&granted, xstrdup(path));
+	vec_push(&granted, xasprintf("%.*s", bare_length(path), path));
 }
 
 /* ---- traces ---- */
@@ -84,7 +94,7 @@ static bool is_inside(const char *path)
 static bool is_granted(const char *path)
 {
 	for (size_t i = 0; i < granted.n; i++)
-		if (!strcmp(granted.v[i], path))
+		if (!strncmp(granted.v[i], path, (size_t)bare_length(path)) && !granted.v[i][bare_length(path)])
 			return true;
 	return false;
 }
@@ -197,9 +207,19 @@ static int end_kept(const char *name, bool keeps)
 		err_free(bad);
 		return bad ? refused(EIO) : 0;
 	}
-	unlinkat(fresh.file.dir, fresh.file.name, 0);
 	newfile_abandon(&fresh.file);
 	return 0;
+}
+
+static int remove_kept(const char *name)
+{
+	if (!granted.n || !is_kept_name(name))
+		return refused(EPERM);
+	char *path = xasprintf("%s/%s", granted.v[0], name);
+	int failed = unlink(path);
+
+	free(path);
+	return failed;
 }
 
 /* ---- the table ---- */
@@ -222,6 +242,10 @@ int door_serve(enum door_kind kind, const char *name)
 	case DOOR_KEEP:
 	case DOOR_DROP:
 		return end_kept(name, kind == DOOR_KEEP);
+	case DOOR_REMOVE:
+		return remove_kept(name);
+	case DOOR_WRITTEN:
+		return newfile_keep_held(name) ? 0 : refused(EIO);
 	case DOOR_OWN:
 	case DOOR_COMPILED:
 		return door_serve_base(kind, name);

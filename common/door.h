@@ -22,7 +22,9 @@ enum door_kind {
 	DOOR_NEW,         /* one of the files explain keeps beside the trace, to be written; its name alone */
 	/* These open nothing and answer 0 or -1. */
 	DOOR_KEEP,        /* what was written under this name is complete */
-	DOOR_DROP,        /* it is not, and what stood there goes */
+	DOOR_DROP,        /* it is not, and is not to be */
+	DOOR_REMOVE,      /* what stood under this name goes */
+	DOOR_WRITTEN,     /* a file that was held (newfile_hold) is complete; its path */
 	DOOR_OWN,         /* the ELF file at this path is the recorded program's, by its build-id */
 	DOOR_COMPILED,    /* in this directory, says its debug information, it was compiled */
 	DOOR_KINDS

@@ -2,6 +2,7 @@
 /* Creating files beside what stands at their name already. */
 #include "common/newfile.h"
 
+#include "common/door.h"
 #include "common/vec.h"
 
 #include <errno.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define TRIES 16 /* at a name nobody has: one is enough */
+
+static VEC(struct newfile) held;
 
 static void forget(struct newfile *n)
 {
@@ -28,6 +31,10 @@ static void forget(struct newfile *n)
 
 void newfile_abandon(struct newfile *n)
 {
+	if (n->held)
+		n->f = NULL; /* the process outside does it */
+	if (n->asked)
+		door_open(DOOR_DROP, n->name);
 	if (n->tmp && n->f)
 		unlinkat(n->dir, n->tmp, 0);
 	forget(n);
@@ -78,8 +85,34 @@ static err_t open_tmp(struct newfile *n, mode_t mode, bool keeps)
 	return n->f ? NULL : err_errno("%s", n->path);
 }
 
+/* Confined: what was opened beforehand, or what explain keeps. */
+static err_t open_elsewhere(struct newfile *n, const char *path, enum newfile_name named)
+{
+	const char *slash = strrchr(path, '/');
+
+	*n = (struct newfile){ .path = xstrdup(path), .name = xstrdup(slash ? slash + 1 : path), .dir = -1 };
+	for (size_t i = 0; i < held.n && !n->f; i++)
+		if (!strcmp(held.v[i].path, path))
+			n->f = held.v[i].f;
+	if (n->f) {
+		n->held = true;
+		return NULL;
+	}
+	int fd = named == NEWFILE_DERIVED ? door_open(DOOR_NEW, n->name) : (errno = EPERM, -1);
+	n->f = fd < 0 ? NULL : fdopen(fd, "w");
+	n->asked = n->f != NULL;
+	if (n->f)
+		return NULL;
+	err_t bad = err_errno("%s", path);
+	forget(n);
+	return bad;
+}
+
 err_t newfile_open(struct newfile *n, const char *path, enum newfile_name named, mode_t mode)
 {
+	if (door_is_elsewhere())
+		return open_elsewhere(n, path, named);
+
 	const char *slash = strrchr(path, '/');
 	char *dir = slash ? xasprintf("%.*s", slash == path ? 1 : (int)(slash - path), path) : xstrdup(".");
 	struct stat st;
@@ -106,18 +139,74 @@ err_t newfile_open(struct newfile *n, const char *path, enum newfile_name named,
 	return bad;
 }
 
+/* Its name, from whoever can give it. */
+static bool give_name(struct newfile *n)
+{
+	if (n->held || n->asked)
+		return !door_open(n->held ? DOOR_WRITTEN : DOOR_KEEP, n->held ? n->path : n->name);
+	return !n->tmp || !renameat(n->dir, n->tmp, n->dir, n->name);
+}
+
 err_t newfile_keep(struct newfile *n)
 {
-	bool good = !fflush(n->f) && !ferror(n->f);
-
-	if (good && n->tmp)
-		good = !renameat(n->dir, n->tmp, n->dir, n->name);
+	bool good = !fflush(n->f) && !ferror(n->f) && give_name(n);
 	err_t bad = good ? NULL : err_errno("cannot write %s", n->path);
-	if (good)
+
+	if (good) {
+		n->f = n->held ? NULL : n->f;
 		forget(n);
-	else
+	} else {
 		newfile_abandon(n);
+	}
 	return bad;
+}
+
+void newfile_remove(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (door_is_elsewhere())
+		door_open(DOOR_REMOVE, slash ? slash + 1 : path);
+	else
+		unlink(path);
+}
+
+/* ---- files held for a confined process ---- */
+
+err_t newfile_hold(const char *path, enum newfile_name named, mode_t mode)
+{
+	struct newfile n;
+
+	TRY(newfile_open(&n, path, named, mode));
+	vec_push(&held, n);
+	return NULL;
+}
+
+bool newfile_is_held(int fd)
+{
+	for (size_t i = 0; i < held.n; i++)
+		if (held.v[i].f && fileno(held.v[i].f) == fd)
+			return true;
+	return false;
+}
+
+bool newfile_keep_held(const char *path)
+{
+	for (size_t i = 0; i < held.n; i++)
+		if (held.v[i].f && !strcmp(held.v[i].path, path)) {
+			err_t bad = newfile_keep(&held.v[i]);
+
+			err_free(bad);
+			return !bad;
+		}
+	return false;
+}
+
+void newfile_abandon_held(void)
+{
+	for (size_t i = 0; i < held.n; i++)
+		newfile_abandon(&held.v[i]);
+	vec_free(&held);
 }
 
 err_t newfile_write(const char *path, enum newfile_name named, mode_t mode, err_t (*write)(FILE *f, void *arg), void *arg)

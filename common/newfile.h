@@ -23,6 +23,7 @@ enum newfile_name {
 struct newfile {
 	FILE *f;
 	char *path;
+	bool held, asked; /* opened beforehand; opened by the process outside */
 	/* The rest is newfile.c's own. */
 	char *name, *tmp; /* in dir; tmp NULL: path is written as it is */
 	int dir;
@@ -37,6 +38,18 @@ void newfile_abandon(struct newfile *n);
 
 /* For functions that write a whole file: write() to a new file at path. */
 err_t newfile_write(const char *path, enum newfile_name named, mode_t mode, err_t (*write)(FILE *f, void *arg), void *arg);
+
+/* What stands at a derived name goes. */
+void newfile_remove(const char *path);
+
+/*
+ * For a process that is to be confined: opens the file now; newfile_open() of the same path gives it later, and
+ * newfile_keep() there has it renamed by the process outside. Files that were not kept by the end leave nothing.
+ */
+err_t newfile_hold(const char *path, enum newfile_name named, mode_t mode);
+bool newfile_is_held(int fd);
+bool newfile_keep_held(const char *path);
+void newfile_abandon_held(void);
 
 /*
  * Opens a regular file for reading; -1 and errno for everything else (ENOENT, ...; EINVAL: not regular). Devices and pipes

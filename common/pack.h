@@ -46,6 +46,14 @@ struct pack_entry {
 
 struct pack;
 
+/*
+ * How much room all that is unpacked of one pack may take; 0: PACK_LEAST_MOST, or PACK_MOST_RATIO times the pack's size when that is
+ * more. What would go beyond is ERR_INPUT.
+ */
+#define PACK_LEAST_MOST (1ull << 30)
+#define PACK_MOST_RATIO 100 /* memory is mostly zeros: recorded traces stay below 60 */
+void pack_set_most_unpacked(uint64_t bytes);
+
 /* Is this the beginning of a packed trace? */
 bool pack_is(const char *path);
 err_t pack_open(const char *path, struct pack **out);
@@ -66,7 +74,7 @@ err_t pack_create(const char *path, int level, struct pack_writer **out);
 /* These bytes as `name`: printable ASCII, shorter than 256. */
 err_t pack_add(struct pack_writer *w, const char *name, const void *data, uint64_t size);
 /* Both free the writer. */
-err_t pack_finish(struct pack_writer *w);
+err_t pack_finish(struct pack_writer *w, uint64_t *size); /* of the whole file; may be NULL */
 void pack_abandon(struct pack_writer *w);
 
 #endif

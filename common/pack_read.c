@@ -25,7 +25,15 @@ struct pack {
 	const uint8_t *data;
 	size_t size;
 	VEC(struct row) rows;
+	uint64_t unpacked; /* bytes, so far */
 };
+
+static uint64_t most_unpacked;
+
+void pack_set_most_unpacked(uint64_t bytes)
+{
+	most_unpacked = bytes;
+}
 
 bool pack_is(const char *path)
 {
@@ -221,6 +229,19 @@ static err_t unpack(const struct pack *p, const struct row *r, ZSTD_DStream *z, 
 	return NULL;
 }
 
+static err_t check_room(struct pack *p, const struct row *r)
+{
+	uint64_t most = most_unpacked;
+
+	if (!most)
+		most = p->size > PACK_LEAST_MOST / PACK_MOST_RATIO ? p->size * PACK_MOST_RATIO : PACK_LEAST_MOST;
+	if (r->entry.size > most || p->unpacked > most - r->entry.size)
+		return err_new(ERR_INPUT, "%s: unpacked it takes more than %.1f GB, the limit for a pack of its size; if you trust it, "
+			       "--max-unpacked raises the limit", p->path, (double)most / (1ull << 30));
+	p->unpacked += r->entry.size;
+	return NULL;
+}
+
 err_t pack_extract(struct pack *p, size_t i, int *fd)
 {
 	const struct row *r = &p->rows.v[i];
@@ -228,6 +249,7 @@ err_t pack_extract(struct pack *p, size_t i, int *fd)
 	if (trc_checksum(p->data + r->entry.offset, r->entry.packed_size) != r->entry.sum)
 		return err_new(ERR_INPUT, "%s: damaged packed trace: the checksum of %s is wrong",
 			       p->path, r->name);
+	TRY(check_room(p, r));
 	*fd = door_open(DOOR_TEMP, "");
 	if (*fd < 0)
 		return err_errno("%s: no place for a temporary file", p->path);

@@ -131,13 +131,16 @@ static err_t finish(struct pack_writer *w)
 	return newfile_keep(&w->file);
 }
 
-err_t pack_finish(struct pack_writer *w)
+err_t pack_finish(struct pack_writer *w, uint64_t *size)
 {
+	uint64_t total = w->at + w->index.n;
 	err_t e = finish(w);
 
 	if (e)
 		pack_abandon(w);
 	else
 		writer_free(w);
+	if (size)
+		*size = total;
 	return e;
 }

@@ -1,3 +1,4 @@
+#include "analyzer/sandbox/sandbox.h"
 #include "analyzer/cmd/doctor.h"
 
 #include "analyzer/cmd/show.h"
@@ -253,6 +254,16 @@ static enum doctor_verdict look_ptrace(struct strbuf *t)
 	return DOCTOR_LIMITED;
 }
 
+static enum doctor_verdict look_sandbox(struct strbuf *t)
+{
+	bool good;
+	char *text = sandbox_probe(&good);
+
+	strbuf_str(t, text);
+	free(text);
+	return good ? DOCTOR_OK : DOCTOR_BAD;
+}
+
 static enum doctor_verdict look_debuginfod(struct strbuf *t)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
@@ -281,6 +292,7 @@ const struct doctor_check doctor_checks[] = {
 	{ "record sync", doctor_try_sync },
 	{ "record path", doctor_try_path },
 	{ "solver", look_z3 },
+	{ "sandbox", look_sandbox },
 	{ "low memory", look_low_memory },
 	{ "mappings", look_maps },
 	{ "disk", look_disk },

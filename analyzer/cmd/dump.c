@@ -1,5 +1,6 @@
 /* csched dump: every record of a trace, readable. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/dump_path.h"
 #include "analyzer/cmd/dump_records.h"
 #include "common/trace_types.h"
@@ -141,6 +142,24 @@ static int dump_trace(struct trc *t, const struct options *o)
 	return status;
 }
 
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int dump_confined(void *arg)
+{
+	struct call *c = arg;
+	struct trc *t;
+	int status = cmd_fail("dump", trc_open(c->path, TRC_TOLERANT, &t));
+
+	if (status)
+		return status;
+	status = dump_trace(t, c->o);
+	trc_close(t);
+	return status;
+}
+
 int cmd_dump(int argc, char **argv)
 {
 	struct options o = { .max_bytes = 32 };
@@ -156,6 +175,7 @@ int cmd_dump(int argc, char **argv)
 		  "with function and source line" },
 		{ "bytes", 0, "N", CMD_UINT, &o.max_bytes,
 		  "bytes of memory contents shown per record (default 32)" },
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -167,15 +187,10 @@ int cmd_dump(int argc, char **argv)
 		.options = options, .common = &o.common, .min_args = 1, .max_args = 1,
 	};
 	struct cmd_args args;
-	struct trc *t;
 	int status;
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	status = cmd_fail("dump", trc_open(args.v[0], TRC_TOLERANT, &t));
-	if (status)
-		return status;
-	status = dump_trace(t, &o);
-	trc_close(t);
-	return status;
+	return confined_run(&(struct confined){ .command = "dump", .input = args.v[0] }, dump_confined,
+			    &(struct call){ args.v[0], &o });
 }

@@ -1,6 +1,7 @@
 /* csched explain: from a trace to a report worth attaching. */
 #include "analyzer/cmd/explain.h"
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/fix.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/redacted.h"
@@ -198,12 +199,25 @@ static err_t explain(const char *path, struct options *o)
 	return bad;
 }
 
+/* Of a trace that this very csched recorded: its program is run, so nothing is confined. */
 int explain_and_try(const char *trace, const struct fix_request *fix)
 {
 	struct options o = { .fix = fix };
 
 	report_options_init(&o.report);
 	return cmd_fail("explain", explain(trace, &o));
+}
+
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int explain_confined(void *arg)
+{
+	struct call *c = arg;
+
+	return cmd_fail("explain", explain(c->path, c->o));
 }
 
 int cmd_explain(int argc, char **argv)
@@ -213,6 +227,7 @@ int cmd_explain(int argc, char **argv)
 		SOLVING_OPTIONS(&o.solving,
 				"look at the last N shared events only (default: grows as needed)"),
 		{ "why", 0, NULL, CMD_FLAG, &o.why, "also say how the answer was found: every attempt" },
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	struct cmd_spec spec = {
@@ -224,5 +239,10 @@ int cmd_explain(int argc, char **argv)
 	int status;
 	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
 
-	return path ? cmd_fail("explain", explain(path, &o)) : status;
+	if (!path)
+		return status;
+	status = cmd_fail("explain", report_options_hold(&o.report));
+	return status ? status : confined_run(&(struct confined){ .command = "explain", .input = path,
+								   .timeout = o.solving.timeout },
+					      explain_confined, &(struct call){ path, &o });
 }

@@ -1,5 +1,6 @@
 /* csched info: what is in a trace. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
 #include "common/door.h"
@@ -336,34 +337,28 @@ static int report_problems(problems_t *p)
 	return status;
 }
 
-int cmd_info(int argc, char **argv)
+struct call {
+	const char *path;
+	const struct cmd_common *common;
+};
+
+static int info_confined(void *arg)
 {
-	struct cmd_common common = { 0 };
-	const struct cmd_spec spec = {
-		.name = "info", .usage = "[options] TRACE",
-		.summary = "Says what is in a trace: the program, how it ended, threads, modules.",
-		.more = "TRACE is a directory NAME.PID.csched or a file made by csched pack.\n"
-			"A damaged trace: what stands before the damage is shown, status 3.\n",
-		.common = &common, .min_args = 1, .max_args = 1,
-	};
-	struct cmd_args args;
+	const struct call *c = arg;
 	problems_t problems = { 0 };
 	struct show show;
 	struct trc *t;
-	int status;
 
-	if (!cmd_parse(&spec, argc, argv, &args, &status))
-		return status;
-	if (redacted_is(args.v[0]))
-		return cmd_fail("info", redacted_info(args.v[0], common.json));
-	status = cmd_fail("info", trc_open(args.v[0], TRC_TOLERANT, &t));
+	if (redacted_is(c->path))
+		return cmd_fail("info", redacted_info(c->path, c->common->json));
+	int status = cmd_fail("info", trc_open(c->path, TRC_TOLERANT, &t));
 	if (status)
 		return status;
-	struct term term = cmd_term(&common);
+	struct term term = cmd_term(c->common);
 	struct counts *counts = read_all(t, &problems);
 
 	show_init(&show, t, &term);
-	if (common.json)
+	if (c->common->json)
 		info_json(&show, counts, &problems);
 	else
 		print_info(&show, counts);
@@ -371,4 +366,24 @@ int cmd_info(int argc, char **argv)
 	free(counts);
 	trc_close(t);
 	return report_problems(&problems);
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct cmd_common common = { 0 };
+	const struct cmd_option options[] = { CONFINED_OPTIONS, { 0 } };
+	const struct cmd_spec spec = {
+		.name = "info", .usage = "[options] TRACE",
+		.summary = "Says what is in a trace: the program, how it ended, threads, modules.",
+		.more = "TRACE is a directory NAME.PID.csched or a file made by csched pack.\n"
+			"A damaged trace: what stands before the damage is shown, status 3.\n",
+		.options = options, .common = &common, .min_args = 1, .max_args = 1,
+	};
+	struct cmd_args args;
+	int status;
+
+	if (!cmd_parse(&spec, argc, argv, &args, &status))
+		return status;
+	return confined_run(&(struct confined){ .command = "info", .input = args.v[0] }, info_confined,
+			    &(struct call){ args.v[0], &common });
 }

@@ -1,9 +1,11 @@
 /* csched pack: one self-contained file for a bug report. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/redacted.h"
 #include "analyzer/cmd/show.h"
 #include "analyzer/cmd/solving.h"
 #include "common/door.h"
+#include "common/newfile.h"
 #include "common/pack.h"
 
 #include <fcntl.h>
@@ -194,27 +196,61 @@ static void report(struct packing *p, const struct options *o, const char *out, 
 
 static err_t pack_trace(struct packing *p, const struct options *o, const char *trace)
 {
-	char *out = o->out ? xstrdup(o->out) : default_name(p->t->path);
-	struct stat st;
+	uint64_t size = 0;
 	err_t e;
 
 	if (p->t->packed)
-		e = err_new(ERR_USAGE, "%s is packed already", trace);
-	else if (!o->force && !stat(out, &st))
-		e = err_new(ERR_USAGE, "%s is there already; --force overwrites it", out);
+		return err_new(ERR_USAGE, "%s is packed already", trace);
+	TRY(pack_create(o->out, (int)o->level, &p->w));
+	e = fill(p, o);
+	if (e)
+		pack_abandon(p->w);
 	else
-		e = pack_create(out, (int)o->level, &p->w);
-	if (!e) {
-		e = fill(p, o);
-		if (e)
-			pack_abandon(p->w);
-		else
-			e = pack_finish(p->w);
-	}
+		e = pack_finish(p->w, &size);
 	if (!e)
-		report(p, o, out, stat(out, &st) ? 0 : (uint64_t)st.st_size);
-	free(out);
+		report(p, o, o->out, size);
 	return e;
+}
+
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int pack_confined(void *arg)
+{
+	struct call *c = arg;
+	struct packing p = { 0 };
+	err_t e = trc_open(c->path, TRC_TOLERANT, &p.t);
+
+	if (!e)
+		e = pack_trace(&p, c->o, c->path);
+	for (size_t i = 0; i < p.warnings.n; i++)
+		free(p.warnings.v[i]);
+	for (size_t i = 0; i < p.files.n; i++)
+		free(p.files.v[i]);
+	vec_free(&p.warnings);
+	vec_free(&p.files);
+	trc_close(p.t);
+	return cmd_fail("pack", e);
+}
+
+/* A name that is taken is found out before anything is done. */
+static err_t hold(struct options *o, const char *trace, char **name)
+{
+	struct stat st;
+
+	if (stat(trace, &st))
+		return err_errno("%s", trace);
+	char *bare = xstrdup(trace);
+	for (size_t n = strlen(bare); n > 1 && bare[n - 1] == '/'; n--)
+		bare[n - 1] = 0;
+	*name = o->out ? xstrdup(o->out) : default_name(bare);
+	free(bare);
+	o->out = *name;
+	if (!o->force && !stat(o->out, &st))
+		return err_new(ERR_USAGE, "%s is there already; --force overwrites it", o->out);
+	return pack_is(trace) ? NULL : newfile_hold(o->out, NEWFILE_DERIVED, 0600);
 }
 
 int cmd_pack(int argc, char **argv)
@@ -229,6 +265,7 @@ int cmd_pack(int argc, char **argv)
 		{ "redact", 0, NULL, CMD_FLAG, &o.redact,
 		  "explain the failure; pack symbolic trace and reports only, no memory" },
 		SOURCE_ROOT_OPTION,
+		CONFINED_OPTIONS,
 		{ "force", 'f', NULL, CMD_FLAG, &o.force, "overwrite FILE" },
 		{ 0 },
 	};
@@ -239,7 +276,6 @@ int cmd_pack(int argc, char **argv)
 			   "directory.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = 1,
 	};
-	struct packing p = { 0 };
 	struct cmd_args args;
 	int status;
 
@@ -247,15 +283,11 @@ int cmd_pack(int argc, char **argv)
 		return status;
 	if (o.level < 1 || o.level > 19)
 		return cmd_fail("pack", err_new(ERR_USAGE, "--level: 1 to 19"));
-	err_t e = trc_open(args.v[0], TRC_TOLERANT, &p.t);
-	if (!e)
-		e = pack_trace(&p, &o, args.v[0]);
-	for (size_t i = 0; i < p.warnings.n; i++)
-		free(p.warnings.v[i]);
-	for (size_t i = 0; i < p.files.n; i++)
-		free(p.files.v[i]);
-	vec_free(&p.warnings);
-	vec_free(&p.files);
-	trc_close(p.t);
-	return cmd_fail("pack", e);
+	char *name = NULL;
+	status = cmd_fail("pack", hold(&o, args.v[0], &name));
+	if (!status)
+		status = confined_run(&(struct confined){ .command = "pack", .input = args.v[0] }, pack_confined,
+				      &(struct call){ args.v[0], &o });
+	free(name);
+	return status;
 }

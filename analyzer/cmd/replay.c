@@ -1,5 +1,6 @@
 /* csched replay: a recorded run executed again, offline; or on the real program (--native). */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native.h"
 #include "analyzer/machine/machine.h"
@@ -322,6 +323,20 @@ static err_t replay(const char *path, const struct options *o, int *status)
 	return e;
 }
 
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int replay_confined(void *arg)
+{
+	struct call *c = arg;
+	int status = 0;
+	err_t e = replay(c->path, c->o, &status);
+
+	return e ? cmd_fail("replay", e) : status;
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct options o = { 0 };
@@ -340,6 +355,7 @@ int cmd_replay(int argc, char **argv)
 		  "--native: one run under gdb, stopped at the failure" },
 		{ "time", 0, "SECONDS", CMD_NUM, &o.native.time, "--native: no further run after so long" },
 		{ "limit", 0, "SECONDS", CMD_NUM, &o.native.limit, "--native: for one run" },
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -366,6 +382,6 @@ int cmd_replay(int argc, char **argv)
 							     "are about --native"));
 	if (args.n != 1)
 		return cmd_fail("replay", err_new(ERR_USAGE, "one trace, please (a program only with --native)"));
-	err_t e = replay(args.v[0], &o, &status);
-	return e ? cmd_fail("replay", e) : status;
+	return confined_run(&(struct confined){ .command = "replay", .input = args.v[0], .timeout = o.timeout }, replay_confined,
+			    &(struct call){ args.v[0], &o });
 }

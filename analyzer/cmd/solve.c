@@ -1,5 +1,7 @@
 /* csched solve: schedule, root cause and alternate of a symbolic trace. */
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/solving.h"
+#include "common/door.h"
 
 #include "analyzer/report/report_options.h"
 #include "analyzer/symtrace/symbiosis.h"
@@ -48,7 +50,8 @@ static err_t read_trace(const char *path, const struct options *o, struct sym_tr
 		return err_new(ERR_USAGE, "--from is sym or symbiosis, not '%s'", o->from);
 	if (o->from && !strcmp(o->from, "symbiosis"))
 		return symbiosis_read(path, t);
-	f = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	int fd = strcmp(path, "-") ? door_open(DOOR_TRACE, path) : -1;
+	f = !strcmp(path, "-") ? stdin : fd < 0 ? NULL : fdopen(fd, "r");
 	if (!f)
 		return err_errno("%s", path);
 	e = sym_read(f, path, t);
@@ -129,6 +132,18 @@ static err_t solve(const char *path, struct options *o)
 	return e;
 }
 
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int solve_confined(void *arg)
+{
+	struct call *c = arg;
+
+	return cmd_fail("solve", solve(c->path, c->o));
+}
+
 int cmd_solve(int argc, char **argv)
 {
 	struct options o = { 0 };
@@ -140,6 +155,7 @@ int cmd_solve(int argc, char **argv)
 		  "sym (default), or symbiosis: a directory of the research prototype" },
 		{ "stats", 0, NULL, CMD_FLAG, &o.stats,
 		  "numbers about the solving, on standard error" },
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	struct cmd_spec spec = {
@@ -151,5 +167,11 @@ int cmd_solve(int argc, char **argv)
 	int status;
 	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
 
-	return path ? cmd_fail("solve", solve(path, &o)) : status;
+	if (!path)
+		return status;
+	status = cmd_fail("solve", report_options_hold(&o.report));
+	return status ? status : confined_run(&(struct confined){ .command = "solve", .input = path,
+								   .needs_input = !strcmp(path, "-"),
+								   .timeout = o.solving.timeout },
+					      solve_confined, &(struct call){ path, &o });
 }

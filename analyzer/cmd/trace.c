@@ -1,5 +1,6 @@
 /* csched trace: the symbolic traces of a recorded run, as .sym text. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/redacted.h"
 
@@ -78,12 +79,25 @@ static err_t trace(const char *path, struct options *o)
 	return bad;
 }
 
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int trace_confined(void *arg)
+{
+	struct call *c = arg;
+
+	return cmd_fail("trace", trace(c->path, c->o));
+}
+
 int cmd_trace(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cmd_option options[] = {
 		{ "window", 'w', "N", CMD_UINT, &o.window, "keep only the last N shared events" },
 		{ "out", 'o', "FILE", CMD_TEXT, &o.out, "write the .sym text to FILE" },
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -96,5 +110,7 @@ int cmd_trace(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return cmd_fail("trace", trace(args.v[0], &o));
+	status = cmd_fail("trace", o.out ? newfile_hold(o.out, NEWFILE_GIVEN, 0666) : NULL);
+	return status ? status : confined_run(&(struct confined){ .command = "trace", .input = args.v[0] }, trace_confined,
+					      &(struct call){ args.v[0], &o });
 }

@@ -9,7 +9,6 @@
 #include "common/newfile.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_HOLDS 64
 #define MAX_EDGES 700 /* of the order in the window */
@@ -583,7 +582,7 @@ static void keep_schedule(struct explanation *e, const char *trace, bool alterna
 	err_t bad = newfile_write(name, NEWFILE_DERIVED, 0666, write_kept, &(struct kept){ e, alternate, way });
 
 	if (bad && bad->code == ERR_NOANSWER)
-		unlink(name);
+		newfile_remove(name);
 	err_free(bad);
 	free(name);
 }

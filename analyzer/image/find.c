@@ -135,13 +135,24 @@ static bool try_recorded(struct search *s)
 	return try_path(s, path);
 }
 
+/* A process that is confined has no network. */
+static int ask_debuginfod(struct search *s, enum img_fetch what)
+{
+	char *id = hex(s->m->build_id, s->m->build_id_len);
+	int fd = door_open(what == IMG_FETCH_EXECUTABLE ? DOOR_EXECUTABLE : DOOR_DEBUGINFO, id);
+
+	free(id);
+	return fd < 0 ? -errno : fd;
+}
+
 static bool try_debuginfod(struct search *s, enum img_fetch what)
 {
 	char *path = NULL;
 
 	if (!s->m->build_id_len)
 		return false;
-	int fd = img_debuginfod(what, s->m->build_id, s->m->build_id_len, &path);
+	int fd = door_is_elsewhere() ? ask_debuginfod(s, what) :
+				       img_debuginfod(what, s->m->build_id, s->m->build_id_len, &path);
 
 	if (fd == -ETIME)
 		img_note(s->m->set, "debuginfod did not answer in time; it was not asked again");

@@ -1,5 +1,6 @@
 /* A trace into the machine: memory, modules, threads and their records. */
 #include "analyzer/machine/follow.h"
+#include "common/door.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +24,7 @@ struct run_file {
 
 static void file_open(struct run_file *f, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = door_open(DOOR_ELF, path);
 	struct stat st;
 	void *p;
 

@@ -109,6 +109,16 @@ err_t report_options_check(const struct report_options *o)
 						 "and a FILE of - only");
 }
 
+err_t report_options_hold(const struct report_options *o)
+{
+	const char *const files[] = { o->html, o->dot, o->sarif };
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		if (files[i] && strcmp(files[i], "-"))
+			TRY(newfile_hold(files[i], NEWFILE_GIVEN, 0666));
+	return NULL;
+}
+
 typedef void writer(FILE *f, const struct report *r);
 
 static err_t write_file(const char *path, writer *write, const struct report *r)

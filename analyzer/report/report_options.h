@@ -33,6 +33,9 @@ err_t report_options_parse(void *arg, int argc, char **argv, int *i, bool *taken
 /* Options that cannot be met together: two reports in one stream are neither. */
 err_t report_options_check(const struct report_options *o);
 
+/* Opens the files that are to be written, for a process that is going to be confined (common/newfile.h). */
+err_t report_options_hold(const struct report_options *o);
+
 /* Writes every report that was asked for; r->redact is set from the options. */
 err_t report_emit(const struct report_options *o, struct report *r);
 

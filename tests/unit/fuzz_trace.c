@@ -391,7 +391,7 @@ static bool make_pack(void)
 	for (size_t i = 0; i < ngood && !e; i++)
 		e = pack_add(w, good[i].name, good[i].data, good[i].n);
 	if (!e)
-		e = pack_finish(w);
+		e = pack_finish(w, NULL);
 	return !e;
 }
 
