@@ -169,6 +169,9 @@ static bool try_debuginfod(struct search *s, enum img_fetch what)
 			 name);
 		img_elf_close(s->out);
 		found = false;
+	} else if (!path) { /* under this name the machine opens it, too */
+		free(s->out->path);
+		s->out->path = xasprintf("/proc/self/fd/%d", s->out->fd);
 	}
 	free(path);
 	return found;
