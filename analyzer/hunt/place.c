@@ -303,7 +303,7 @@ err_t place_open(const char *file, struct img_set **out)
 	if (!n)
 		return err_new(ERR_INPUT, "%s is not an ELF program", file);
 	struct img_set *set = img_set_new();
-	const struct img_module_desc desc = { .path = file, .maps = maps, .n_maps = n };
+	const struct img_module_desc desc = { .path = file, .maps = maps, .n_maps = n, .named = true };
 	err_t e = img_add_module(set, &desc, NULL);
 	if (e) {
 		img_set_free(set);

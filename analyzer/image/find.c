@@ -223,6 +223,8 @@ err_t img_find_code(struct img_module *m, const struct img_module_desc *desc)
 		     each_dir(&s, getenv("CSCHED_DEBUG_PATH"), try_code_in) ||
 		     try_debuginfod(&s, IMG_FETCH_EXECUTABLE);
 
+	if (found && desc->named)
+		vouch(m, m->path);
 	if (!found && s.wrong_path)
 		e = wrong_build(&s);
 	else if (!found)

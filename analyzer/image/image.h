@@ -45,6 +45,7 @@ struct img_module_desc {
 	size_t build_id_len;
 	const struct img_mapping *maps;
 	size_t n_maps;
+	bool named;               /* by the user, who vouches for it: no build-id is needed to show its sources */
 	const char *packed_file;  /* the module's file inside a packed trace, or NULL */
 	const void *memory;       /* the ELF image itself (vdso), copied; or NULL */
 	size_t memory_size;
