@@ -74,7 +74,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -MMD -MP -c -o $@ $<
 
 # The page's style and script are taken in as they are.
-$(BUILD)/obj/analyzer/report/html.o: analyzer/report/page.css analyzer/report/page.js
+$(BUILD)/obj/analyzer/report/html_page.o $(BUILD)/fuzz/analyzer/report/html_page.o: analyzer/report/page.css analyzer/report/page.js
 
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
@@ -99,6 +99,8 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libanalyzer.a
 
 # Fuzz tests are always sanitized; so is what they read with, built apart.
 FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c analyzer/sandbox/*.c) \
+	$(wildcard analyzer/report/clean*.c) $(addprefix analyzer/report/,html_page.c html_text.c sha256.c utf8.c) \
+	$(wildcard analyzer/symtrace/sym_*.c analyzer/expr/*.c) analyzer/symtrace/symtrace.c \
 	$(addprefix analyzer/cmd/,cmd.c confined.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \

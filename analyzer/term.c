@@ -1,5 +1,7 @@
 #include "analyzer/term.h"
 
+#include "common/utf8.h"
+
 #include <inttypes.h>
 #include <langinfo.h>
 #include <stdarg.h>
@@ -75,19 +77,17 @@ void term_print(const struct term *t, enum term_style style, const char *fmt, ..
 
 void term_text(struct strbuf *b, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	for (size_t i = 0; i < n;) {
+		uint32_t c;
+		size_t len = utf8_shown(s + i, n - i, &c);
 
-		if (c == '\n')
-			strbuf_str(b, "\\n");
-		else if (c == '\t')
-			strbuf_str(b, "\\t");
-		/* 0xc2 followed by 0x80-0x9f is a C1 control in UTF-8. */
-		else if (c < 0x20 || c == 0x7f ||
-			 (c == 0xc2 && i + 1 < n && (s[i + 1] & 0xe0) == 0x80))
-			strbuf_fmt(b, "\\x%02x", c);
+		if (len)
+			strbuf_add(b, s + i, len);
+		else if (s[i] == '\n' || s[i] == '\t')
+			strbuf_str(b, s[i] == '\n' ? "\\n" : "\\t");
 		else
-			strbuf_char(b, (char)c);
+			strbuf_fmt(b, "\\x%02x", (unsigned char)s[i]);
+		i += len ? len : 1;
 	}
 }
 

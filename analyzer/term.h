@@ -48,7 +48,7 @@ const char *term_style(const struct term *t, enum term_style style);
 void term_print(const struct term *t, enum term_style style, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Adds n hostile bytes: control characters become \n, \t, \xNN. */
+/* Adds n hostile bytes: what is not to be shown (common/utf8.h) becomes \n, \t, \xNN. */
 void term_text(struct strbuf *b, const char *s, size_t n);
 /* The same as a malloc'd string. */
 char *term_text_of(const char *s, size_t n);

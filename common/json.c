@@ -1,27 +1,24 @@
 #include "common/json.h"
 
+#include "common/utf8.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at s (at most n bytes), 0 if none. */
-static size_t utf8_len(const unsigned char *s, size_t n)
+/* Valid characters that are not to be shown stay what they are, escaped; broken ones become U+FFFD. Their bytes. */
+static size_t hidden(struct strbuf *b, const unsigned char *s, size_t n)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 :
-		     s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-	uint32_t c = len > 1 ? s[0] & (0x7fu >> len) : s[0];
+	uint32_t c;
+	size_t len = utf8_valid((const char *)s, n, &c);
 
-	if (!len || len > n)
-		return 0;
-	for (size_t i = 1; i < len; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	if (len > 1 && (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)))
-		return 0;
-	return len;
+	if (!len)
+		strbuf_str(b, "\\ufffd");
+	else if (c < 0x10000)
+		strbuf_fmt(b, "\\u%04x", c);
+	else
+		strbuf_fmt(b, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
+	return len ? len : 1;
 }
 
 static void quoted(struct strbuf *b, const char *str, size_t n)
@@ -30,21 +27,19 @@ static void quoted(struct strbuf *b, const char *str, size_t n)
 
 	strbuf_char(b, '"');
 	for (size_t i = 0; i < n;) {
-		size_t len = utf8_len(s + i, n - i);
+		uint32_t c;
+		size_t len = utf8_shown((const char *)s + i, n - i, &c);
 
-		if (!len) {
-			strbuf_str(b, "\\ufffd");
-			i++;
-		} else if (s[i] == '"' || s[i] == '\\') {
+		if (s[i] == '"' || s[i] == '\\') {
 			strbuf_fmt(b, "\\%c", s[i++]);
 		} else if (s[i] == '\n') {
 			strbuf_str(b, "\\n");
 			i++;
-		} else if (s[i] < 0x20 || s[i] == 0x7f) {
-			strbuf_fmt(b, "\\u%04x", s[i++]);
-		} else {
+		} else if (len) {
 			strbuf_add(b, s + i, len);
 			i += len;
+		} else {
+			i += hidden(b, s + i, n - i);
 		}
 	}
 	strbuf_char(b, '"');

@@ -2,6 +2,8 @@
 
 #include "common/vec.h"
 
+#include "common/utf8.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,34 +49,40 @@ void strbuf_fmt(struct strbuf *b, const char *fmt, ...)
 	va_end(again);
 }
 
-static bool is_control(char c)
+/* Bytes of a character that may stand there as it is; 0: none. */
+static size_t shown(const char *s, size_t n)
 {
-	return (unsigned char)c < 0x20 || c == 0x7f;
+	uint32_t c;
+
+	return utf8_shown(s, n, &c);
 }
 
 void strbuf_word(struct strbuf *b, const char *word, size_t n)
 {
 	bool plain = n > 0, control = false;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		plain &= !strchr(" \"'\\$&|;<>()*?[]#~`!{}", word[i]);
-		control |= is_control(word[i]);
+	for (size_t i = 0, len; i < n && !control; i += len) {
+		len = shown(word + i, n - i);
+		control = !len;
 	}
 	if (plain && !control) {
 		strbuf_add(b, word, n);
 		return;
 	}
 	strbuf_str(b, control ? "$'" : "'");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0, len; i < n; i += len ? len : 1) {
+		len = shown(word + i, n - i);
 		/* Octal: a hexadecimal escape would swallow the digits behind it. */
-		if (is_control(word[i]))
+		if (!len)
 			strbuf_fmt(b, "\\%03o", (unsigned char)word[i]);
 		else if (control && (word[i] == '\'' || word[i] == '\\'))
 			strbuf_fmt(b, "\\%c", word[i]);
 		else if (word[i] == '\'')
 			strbuf_str(b, "'\\''");
 		else
-			strbuf_char(b, word[i]);
+			strbuf_add(b, word + i, len);
 	}
 	strbuf_char(b, '\'');
 }

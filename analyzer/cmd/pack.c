@@ -184,8 +184,8 @@ static void report(struct packing *p, const struct options *o, const char *out, 
 		fprintf(stderr, "csched pack: %s\n", p->warnings.v[i]);
 	if (o->redact)
 		fprintf(stderr,
-			"csched pack: %s holds no stream of the trace and no values read, but names and\n"
-			"  lines of the program, and what it wrote to variables that threads share.\n",
+			"csched pack: %s holds no stream of the trace and no values of its memory, but\n"
+			"  small numbers, names and lines of the program.\n",
 			out);
 	else
 		fprintf(stderr,

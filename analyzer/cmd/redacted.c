@@ -31,20 +31,18 @@ static err_t add(struct pack_writer *w, const char *name, const char *data, size
 	return pack_add(w, name, data, n);
 }
 
-/* Values read are memory contents; who wants them finds them by executing. */
-static void forget_values(struct sym_trace *t)
+/* What the program says of itself may quote its memory. */
+static void forget_text(struct sym_trace *t)
 {
-	if (t->failure.text) {
-		char *said = t->failure.text;
+	char *said = t->failure.text;
 
+	if (said)
 		t->failure.text = report_hidden_text(t->failure.kind, said);
-		free(said);
+	free(said);
+	for (size_t i = 0; i < t->nthreads; i++) {
+		free(t->threads[i].name);
+		t->threads[i].name = NULL;
 	}
-	for (size_t i = 0; i < t->nthreads; i++)
-		for (size_t k = 0; k < t->threads[i].nevents; k++) {
-			t->threads[i].events[k].has_seen = false;
-			t->threads[i].events[k].seen = 0;
-		}
 }
 
 static err_t add_sym(struct pack_writer *w, struct sym_trace *t, uint64_t *raw)
@@ -55,8 +53,10 @@ static err_t add_sym(struct pack_writer *w, struct sym_trace *t, uint64_t *raw)
 
 	if (!f)
 		return err_errno("no memory for the symbolic trace");
-	forget_values(t);
-	err_t e = sym_write(f, t);
+	forget_text(t);
+	err_t e = sym_forget(t);
+	if (!e)
+		e = sym_write(f, t);
 	fclose(f);
 	if (!e)
 		e = add(w, REDACTED_SYM, text, n, raw);

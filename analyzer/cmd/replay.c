@@ -195,6 +195,16 @@ static void print_json(const struct trc *t, struct mach_run *r, const struct mac
 	json_print(&j, stdout);
 }
 
+/* What may hold names from the trace; format has one %s. */
+static void print_safe(const char *format, const char *text)
+{
+	const char *at = strstr(format, "%s");
+	char *safe = term_text_of(text, strlen(text));
+
+	printf("%.*s%s%s", (int)(at - format), format, safe, at + 2);
+	free(safe);
+}
+
 static void print_end(const struct term *term, const struct trc *t, struct img_set *images,
 		      const struct mach_result *res)
 {
@@ -207,8 +217,9 @@ static void print_end(const struct term *term, const struct trc *t, struct img_s
 		   res->end == MACH_END_EXIT    ? "the run ended as recorded" :
 						  end_names[res->end]);
 	if (res->why)
-		printf(": %s", res->why);
-	printf("\n  at         %s, 0x%" PRIx64 " %s\n", trc_thread_id(t, res->thread), res->pc, place);
+		print_safe(": %s", res->why);
+	printf("\n  at         %s, 0x%" PRIx64, trc_thread_id(t, res->thread), res->pc);
+	print_safe(" %s\n", place);
 	free(place);
 	if (t->failure && res->failure_reached) {
 		char *raw = trace_failure_text(t->failure), *text = term_text_of(raw, strlen(raw));
@@ -242,9 +253,9 @@ static void print_text(const struct term *term, const struct trc *t, struct img_
 		printf("  differs    %s is 0x%" PRIx64 ", recorded 0x%" PRIx64 "\n", res->differ[i].name,
 		       res->differ[i].replayed, res->differ[i].recorded);
 	for (size_t i = 0; i < res->nundetermined; i++)
-		printf("  undetermined by the trace: %s\n", res->undetermined[i]);
+		print_safe("  undetermined by the trace: %s\n", res->undetermined[i]);
 	for (size_t i = 0; i < res->nnotes; i++)
-		printf("  note       %s\n", res->notes[i]);
+		print_safe("  note       %s\n", res->notes[i]);
 	if (res->end == MACH_END_EXIT || res->end == MACH_END_FAILURE)
 		printf("  exact      %s\n", res->exact ? "yes" : "no");
 }

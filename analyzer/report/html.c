@@ -4,42 +4,10 @@
  * even a hole in the escaping could not run a trace's strings.
  */
 #include "analyzer/report/html.h"
-#include "analyzer/report/sha256.h"
 
 #include <string.h>
 
-#define EMBED(name, file)                                                  \
-	__asm__(".pushsection .rodata\n"                                   \
-		".global " #name "\n.type " #name ", @object\n"            \
-		#name ":\n.incbin \"" file "\"\n"                          \
-		".global " #name "_end\n" #name "_end:\n.byte 0\n"         \
-		".popsection\n");                                          \
-	extern const char name[], name##_end[]
-
-EMBED(report_page_css, "analyzer/report/page.css");
-EMBED(report_page_js, "analyzer/report/page.js");
-
 #define SIDE_BY_SIDE 3 /* threads; with more each schedule gets the whole width */
-
-static void begin(FILE *f, const char *program, const char *headline)
-{
-	char hash[45];
-
-	sha256_base64(report_page_js, (size_t)(report_page_js_end - report_page_js), hash);
-	fprintf(f, "<!doctype html>\n<html lang=\"en\" class=\"no-script\">\n<head>\n"
-		"<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; "
-		"form-action 'none'\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"generator\" content=\"csched " CSCHED_VERSION "\">\n<title>", hash);
-	html_text(f, program);
-	fputs(": ", f);
-	html_text(f, headline);
-	fprintf(f, "</title>\n<style>\n%s</style>\n</head>\n<body>\n"
-		"<a class=\"skip-link\" href=\"#schedules\">Skip to the schedules</a>\n"
-		"<div class=\"wrap\">\n", report_page_css);
-}
 
 static void chip(FILE *f, const char *name, const char *value)
 {
@@ -259,7 +227,8 @@ void report_html(FILE *f, const struct report *r)
 {
 	char *headline = rep_headline(r), *program = rep_program(r);
 
-	begin(f, program, headline);
+	html_begin(f, program, headline);
+	fputs("<a class=\"skip-link\" href=\"#schedules\">Skip to the schedules</a>\n<div class=\"wrap\">\n", f);
 	top(f, r, program, headline);
 	fputs("<div class=\"pair\">\n", f);
 	cause(f, r);
@@ -271,10 +240,9 @@ void report_html(FILE *f, const struct report *r)
 	fputs("<div class=\"pair\">\n", f);
 	numbers(f, r);
 	assumptions(f, r);
-	fprintf(f,
-		"</div>\n</main>\n<footer>csched " CSCHED_VERSION "%s</footer>\n</div>\n<script>%s"
-		"</script>\n</body>\n</html>\n",
-		r->redact ? ", values left out" : "", report_page_js);
+	fprintf(f, "</div>\n</main>\n<footer>csched " CSCHED_VERSION "%s</footer>\n</div>\n",
+		r->redact ? ", values left out" : "");
+	html_end(f);
 	free(program);
 	free(headline);
 }

@@ -12,6 +12,10 @@ void html_text(FILE *f, const char *s);
 /* A sentence of ours: `name' becomes <code>name</code>. */
 void html_sentence(FILE *f, const char *s);
 
+/* The page up to and including <body>, and from behind its contents to the end. */
+void html_begin(FILE *f, const char *program, const char *headline);
+void html_end(FILE *f);
+
 size_t html_lane_count(const struct report *r);
 void html_schedule(FILE *f, const struct report *r, enum dsp_which w);
 void html_full(FILE *f, const struct report *r);

@@ -97,7 +97,8 @@ static void more(FILE *f, const struct report *r, const struct dsp_event *d,
 
 	fputs("<div class=\"more\"><dl>", f);
 	fact(f, "Thread", v->thread);
-	fact(f, "Name", t->threads[d->ref.thread].name);
+	if (!r->redact) /* a program's own text */
+		fact(f, "Name", t->threads[d->ref.thread].name);
 	if (v->place)
 		fact(f, "Function", v->place->function);
 	if (var) {

@@ -136,9 +136,18 @@ static char *uri_of(const char *name, bool *relative)
 
 static void message(struct json *j, const char *text)
 {
+	struct strbuf b = { 0 };
+
+	/* [words](target) would be a link. */
+	for (const char *s = text; *s; s++) {
+		strbuf_char(&b, *s);
+		if (*s == ']' && s[1] == '(')
+			strbuf_char(&b, ' ');
+	}
 	json_object(j, "message");
-	json_str(j, "text", text);
+	json_str(j, "text", b.s ? b.s : "");
 	json_end(j);
+	strbuf_free(&b);
 }
 
 static void physical(struct json *j, const struct sym_frame *p)

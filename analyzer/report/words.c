@@ -261,7 +261,7 @@ const char *rep_thread_label(const struct report *r, uint32_t thread)
 {
 	const struct sym_thread *th = &r->trace->threads[thread];
 
-	if (th->name && *th->name)
+	if (!r->redact && th->name && *th->name) /* its name is the program's memory */
 		return th->name;
 	if (!strcmp(th->id, "T0"))
 		return "main";
@@ -434,6 +434,9 @@ char *report_hidden_text(enum sym_failure_kind kind, const char *text)
 {
 	struct strbuf b = { 0 };
 
+	/* What csched_fail() was given may quote the program's memory. */
+	if (kind == SYM_FAIL_USER)
+		return xstrdup("the program's own failure (its text is left out)");
 	if (kind != SYM_FAIL_SIGNAL && kind != SYM_FAIL_DEADLOCK && kind != SYM_FAIL_HANG)
 		return xstrdup(text);
 	while (*text) {

@@ -5,6 +5,7 @@
  */
 #include "analyzer/expr/expr_pool.h"
 #include "analyzer/symtrace/sym_names.h"
+#include "common/utf8.h"
 #include "common/vec.h"
 
 #include <ctype.h>
@@ -24,15 +25,17 @@ struct writer {
 static void put_string(FILE *f, const char *s)
 {
 	putc('"', f);
-	for (; *s; s++) {
-		unsigned char c = *s;
+	while (*s) {
+		uint32_t c;
+		size_t n = utf8_shown(s, strnlen(s, 4), &c);
 
 		if (c == '"' || c == '\\')
-			fprintf(f, "\\%c", c);
-		else if (c < 32 || c == 127)
-			fprintf(f, "\\x%02x", c);
+			fprintf(f, "\\%c", (char)c);
+		else if (n)
+			fwrite(s, 1, n, f);
 		else
-			putc(c, f);
+			fprintf(f, "\\x%02x", (unsigned char)*s);
+		s += n ? n : 1;
 	}
 	putc('"', f);
 }

@@ -206,6 +206,8 @@ const char *sym_op_name(enum sym_op op); /* "read", "lock", ... as in csched-sym
 /* The .sym text. Errors name FILE:LINE:COLUMN. */
 err_t sym_read(FILE *f, const char *name, struct sym_trace **out);
 err_t sym_write(FILE *f, const struct sym_trace *t);
+/* Takes the values of the program's memory out of it: sym_forget.c. */
+err_t sym_forget(struct sym_trace *t);
 /* Structural sense: indices in range, links right, widths agree. */
 err_t sym_check(const struct sym_trace *t);
 
