@@ -141,6 +141,12 @@ bench: deps-check
 	+@$(SUBMAKE) all
 	@BUILD=$(BUILD) scripts/bench $(BENCH)
 
+# Hostile input through everything; the corpus stays in $(BUILD)/fuzz-corpus.
+MINUTES ?= 10
+fuzz: deps-check
+	+@$(SUBMAKE) all
+	@BUILD=$(abspath $(BUILD)) scripts/fuzz --minutes $(MINUTES)
+
 demo: deps
 	@echo "Building csched: about half a minute of one processor."
 	+@$(SUBMAKE) QUIET=1 all
@@ -184,6 +190,6 @@ dist:
 clean:
 	rm -rf build build-san
 
-.PHONY: all check bench demo corpus tables deps deps-check have-deps install uninstall deb dist clean unit-tests unit-bins FORCE
+.PHONY: all check fuzz bench demo corpus tables deps deps-check have-deps install uninstall deb dist clean unit-tests unit-bins FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

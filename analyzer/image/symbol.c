@@ -36,7 +36,7 @@ static const char *without_version(struct img_module *m, const char *name)
 
 	if (!at || at == name)
 		return name;
-	vec_push(&m->own_names, strndup(name, (size_t)(at - name)));
+	vec_push(&m->own_names, xasprintf("%.*s", (int)(at - name), name));
 	return m->own_names.v[m->own_names.n - 1];
 }
 

@@ -178,7 +178,7 @@ static char *access_var(const char *s)
 		;
 	if (!end || end <= s + 2)
 		return NULL;
-	return strndup(s + 2, end - s - 2);
+	return xasprintf("%.*s", (int)(end - s - 2), s + 2);
 }
 
 static err_t parse(struct reader *r, const char *text, bool prefix, expr_id *out)
@@ -276,7 +276,7 @@ static err_t read_line(struct reader *r, char *line, const char *next)
 
 		if (n < 3 || next[0] != '$' || next[n - 1] != '$')
 			return bad(r, "no value below the write", colon);
-		value = strndup(next + 1, n - 2);
+		value = xasprintf("%.*s", (int)(n - 2), next + 1);
 		e = read_access(r, colon, value, line, number);
 		free(value);
 		return e;

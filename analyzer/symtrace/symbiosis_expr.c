@@ -53,7 +53,7 @@ static expr_id leaf(struct parser *p)
 		p->at++;
 	if (p->at == start || strncmp(start, "R-", 2))
 		return fail(p, "value expected");
-	name = strndup(start, p->at - start);
+	name = xasprintf("%.*s", (int)(p->at - start), start);
 	e = p->x->symbol(p->x->arg, name);
 	free(name);
 	return e ? e : fail(p, "no read of this name");
