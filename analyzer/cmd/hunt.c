@@ -207,7 +207,7 @@ static void print_text(const struct options *o, const struct hunt_result *r, cha
 	fputs("again: ", stdout);
 	print_rerun(stdout, o, r, argv);
 	if (!r->always)
-		printf("  (likely, not certain: delays are no order. It tries up to %d times; csched replay "
+		printf("  (likely, not certain: delays do not guarantee an order. It tries up to %d times; csched replay "
 		       "--native\n  enforces the order itself)\n", AGAIN_RUNS);
 }
 
@@ -413,7 +413,7 @@ int cmd_hunt(int argc, char **argv)
 	const struct cmd_option options[] = {
 		{ "runs", 'n', "N", CMD_UINT, &o.runs, "at most N runs" },
 		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
-		  "at most so long (default 300 when --runs is not given)" },
+		  "time limit (default 300 when --runs is not given)" },
 		{ "seed", 's', "S", CMD_UINT, &o.seed,
 		  "start of all random choices (default: from the clock; printed)" },
 		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,

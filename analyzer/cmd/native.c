@@ -143,7 +143,7 @@ static err_t remap(struct native_answer *a, const char *program)
 		a->lost += schedule_edge_lost(&a->schedule.edges.v[i]);
 	a->rebuilt = true;
 	if (a->lost == a->schedule.edges.n)
-		return err_new(ERR_NOANSWER, "%s was built anew, and none of the %zu orderings was found "
+		return err_new(ERR_NOANSWER, "%s was rebuilt, and none of the %zu orderings was found "
 					     "again in it by its source line", program, a->schedule.edges.n);
 	return NULL;
 }

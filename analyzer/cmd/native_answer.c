@@ -22,7 +22,7 @@ static bool impossible(const struct native_answer *a)
 
 static void print_lost(const struct native_answer *a)
 {
-	printf("the program was built anew: %zu of %zu orderings were found again by their source lines\n",
+	printf("the program was rebuilt: %zu of %zu orderings were found again by their source lines\n",
 	       a->schedule.edges.n - a->lost, a->schedule.edges.n);
 	for (size_t i = 0; i < a->schedule.edges.n; i++) {
 		const struct schedule_edge *e = &a->schedule.edges.v[i];

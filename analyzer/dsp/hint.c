@@ -125,7 +125,7 @@ char *dsp_atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	if (r->common_lock != SYM_NONE) {
 		strbuf_fmt(&b, "Keep `%s' locked from ", t->objects[r->common_lock].name);
 		dsp_say_span(&b, t, r);
-		strbuf_fmt(&b, ": %s lets it go at ", me);
+		strbuf_fmt(&b, ": %s releases it at ", me);
 		dsp_say_at(&b, t, (struct sched_ref){ r->thread, r->release });
 		strbuf_fmt(&b, ", and %s gets in between and ", other);
 		dsp_say_does(&b, t, r->intruder);

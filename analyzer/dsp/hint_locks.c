@@ -168,7 +168,7 @@ static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, 
 	strbuf_fmt(&b, "Both hold `%s', so either may come first: what %s checks at ",
 		   t->objects[lock].name, dsp_thread_id(t, read->thread));
 	dsp_say_at(&b, t, p->after);
-	strbuf_fmt(&b, " must hold again before %s lets it go at ", dsp_thread_id(t, write->thread));
+	strbuf_fmt(&b, " must hold again before %s releases it at ", dsp_thread_id(t, write->thread));
 	dsp_say_at(&b, t, (struct sched_ref){ write->thread, release });
 	strbuf_str(&b, ", after it ");
 	dsp_say_does(&b, t, p->before);

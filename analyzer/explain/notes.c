@@ -134,13 +134,12 @@ static void note_reach(struct explanation *e)
 		sym_add_assumption(t, reach);
 	free(reach);
 	if (e->printed)
-		sym_add_assumption(t, "What only other orders than the recorded one print is taken to be "
-				      "written without error, as to a pipe.");
+		sym_add_assumption(t, "Output that occurs only in other orders is assumed to succeed.");
 	if (e->alternate_proof.by[REPORT_MACHINE].agreed)
-		sym_add_assumption(t, "The alternate was watched until every thread had ended, the recorded "
-				      "world was left, or one million instructions (in a long window as many "
-				      "as it holds, up to twenty million) lay behind the failure point: what "
-				      "would fail later is not known.");
+		sym_add_assumption(t, "The passing order was executed until every thread had ended, execution "
+				      "went beyond what was recorded, or one million instructions after the "
+				      "failure point (in a long window as many as it holds, up to twenty "
+				      "million). Whether it would fail later is not known.");
 }
 
 void explain_notes(struct explanation *e)

@@ -86,9 +86,7 @@ static void cause(FILE *f, const struct report *r)
 	free(why);
 	fputs(d->npairs > 1 ? "</ol>\n" : "", f);
 	if (d->has_alternate && r->answer->alternates[0].path_differs)
-		fputs("<p>In the other order the program goes another way after the events shown, "
-		      "and "
-		      "not into this failure.</p>\n",
+		fputs("<p>In the passing order, execution diverges here and does not reach this failure.</p>\n",
 		      f);
 	fputs("</section>\n", f);
 }

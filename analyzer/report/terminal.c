@@ -126,7 +126,7 @@ static void legend(struct out *o, const struct rail_picture *p)
 		{ p[0].flows || p[1].flows, "\u2500\u25b6", "->", "the write that is read" },
 		{ p[0].waits, "\u2500\u25b6", "->", "who holds what is waited for" },
 		{ p[0].initial || p[1].initial, "\u25cb", "o", "initial value" },
-		{ o->r->dsp->nregions, "\u2503", "#", "ought to be one atomic step" },
+		{ o->r->dsp->nregions, "\u2503", "#", "should be one atomic step" },
 	};
 	size_t column = 0;
 
@@ -236,8 +236,8 @@ static void cause(struct out *o)
 	free(why);
 	if (d->has_alternate && o->r->answer->alternates[0].path_differs)
 		paragraph(o, "  ",
-			  "In the other order the program goes another way after the events "
-			  "shown, and not into this failure.");
+			  "In the passing order, execution diverges here and does not reach this "
+			  "failure.");
 }
 
 static void trial(struct out *o, const struct dsp_hint *h)

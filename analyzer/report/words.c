@@ -543,13 +543,13 @@ const char *rep_title(const struct report *r, enum dsp_which w)
 	if (!report_validated(v))
 		return "An order without the cause (not confirmed)";
 	return v->by[REPORT_MACHINE].fails_later ? "An order that avoids this failure" :
-						   "An order that does not fail";
+						   "A passing order";
 }
 
 char *rep_verdict(const struct report *r, enum dsp_which w)
 {
 	static const char *const by[REPORT_EXECUTORS] = {
-		[REPORT_CHECKER] = "the checker", [REPORT_MACHINE] = "the machine",
+		[REPORT_CHECKER] = "the model", [REPORT_MACHINE] = "replay",
 		[REPORT_NATIVE] = "the real program",
 	};
 	const struct report_validation *v =
@@ -564,7 +564,7 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 			strbuf_fmt(&no, "%s%s: %s", no.n ? "; " : "", by[x], p->why);
 		if (!p->runs)
 			continue;
-		strbuf_fmt(b, "%s%s", b->n ? " and " : p->agreed ? "confirmed by " : "not by ", by[x]);
+		strbuf_fmt(b, "%s%s", b->n ? " and " : p->agreed ? "verified by " : "not by ", by[x]);
 		/* Of a single run that went elsewhere it is told where; that may be an address. */
 		bool told = p->runs == 1 && !p->agreed && p->why && !r->redact;
 		if (p->runs > 1 || (!p->agreed && !told))
@@ -573,7 +573,7 @@ char *rep_verdict(const struct report *r, enum dsp_which w)
 			strbuf_fmt(b, " (%s)", p->why);
 	}
 	if (!yes.n)
-		strbuf_str(&yes, "not confirmed by an execution");
+		strbuf_str(&yes, "not verified by an execution");
 	if (no.n)
 		strbuf_fmt(&yes, "; %s", no.s);
 	strbuf_free(&no);
@@ -593,8 +593,8 @@ char *rep_position(const struct report *r, struct sched_ref ref)
 const char *rep_advice_heading(const struct dsp *d)
 {
 	if (d->hint.trial.verdict == DSP_HOLDS)
-		return "A fix that fits, and was tried";
-	return dsp_is_refuted(&d->hint) ? "Advice that was tried and did not help" : "A fix that fits";
+		return "Suggested fix, tried on the program";
+	return dsp_is_refuted(&d->hint) ? "Advice that was tried and did not help" : "Suggested fix";
 }
 
 const char *rep_second_advice(const struct dsp_hint *h)

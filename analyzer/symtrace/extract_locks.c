@@ -272,8 +272,7 @@ static uint32_t object_of(struct locks *l, uint32_t var)
 	if (w->object == SYM_NONE) {
 		struct sym_object o = { .name = v->name, .kind = SYM_MUTEX, .address = v->address,
 					.home_made = true, .owner = w->owner };
-		char *said = xasprintf("What is done with `%s' is what is done with a lock: it is "
-				       "taken for one.", v->name);
+		char *said = xasprintf("`%s' is used as a lock and is treated as one.", v->name);
 
 		w->object = sym_add_object(l->t, &o);
 		sym_add_assumption(l->t, said);

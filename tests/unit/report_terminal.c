@@ -126,7 +126,7 @@ static void says(void)
 	CHECK(has(t, "reads total = 100") && has(t, "reads total = 110"), "values of both orders");
 	CHECK(has(t, "source_of_line(10); /* here */"), "source text");
 	CHECK(has(t, "deposit < worker"), "short stacks");
-	CHECK(has(t, "confirmed by the checker"), "who confirmed it");
+	CHECK(has(t, "verified by the model"), "who confirmed it");
 	CHECK(has(t, "82 %") && has(t, "75 %"), "how much smaller than the schedule");
 	CHECK(has(t, s.dsp->fingerprint), "the fingerprint");
 	CHECK(has(t, "Memory is sequentially consistent."), "the assumptions");
@@ -136,7 +136,7 @@ static void says(void)
 	CHECK(strchr(t, 033), "colour when asked for");
 	free(t);
 	t = text(&s.r, 140, false, true);
-	CHECK(has(t, "The failing order  ") && has(t, "\u2502  An order that does not fail\n"),
+	CHECK(has(t, "The failing order  ") && has(t, "\u2502  A passing order\n"),
 	      "wide: side by side");
 	free(t);
 	done(&s);
@@ -177,12 +177,12 @@ static void admits(void)
 	char *t = text(&s.r, 100, false, false);
 
 	CHECK(has(t, "the real program (18 of 20 runs)"), "native runs are counted");
-	CHECK(has(t, "not by the machine (0 of 1 runs)"), "what was not confirmed is said");
+	CHECK(has(t, "not by replay (0 of 1 runs)"), "what was not confirmed is said");
 	CHECK(!report_validated(&s.r.failing_proof), "and the schedule is not validated");
 	free(t);
 	s.r.failing_proof.by[REPORT_MACHINE].why = "left at 0x7f00";
 	t = text(&s.r, 100, false, false);
-	CHECK(has(t, "not by the machine (left at 0x7f00)"), "and why");
+	CHECK(has(t, "not by replay (left at 0x7f00)"), "and why");
 	free(t);
 	s.r.redact = true;
 	t = text(&s.r, 100, false, false);
@@ -205,7 +205,7 @@ static void admits(void)
 	s.r.trace_path = "bank.7.csched";
 	t = text(&s.r, 80, false, false);
 	CHECK(has(t, "does not depend on the order") && !strstr(t, "It fails because") &&
-	      !strstr(t, "A fix that fits"), "a deterministic failure is not dressed up");
+	      !strstr(t, "Suggested fix"), "a deterministic failure is not dressed up");
 	CHECK(!strstr(t, "--native"), "and there is no order to enforce");
 	free(t);
 	done(&s);
