@@ -17,6 +17,15 @@ static void at(struct strbuf *b, const struct sym_trace *t, uint32_t stack)
 		strbuf_fmt(b, " in %s", f->function);
 }
 
+/* A place that the program's reader knows? Libraries allocate for others. */
+static bool is_of_program(const struct sym_trace *t, uint32_t stack)
+{
+	for (uint32_t i = 0; stack < t->nstacks && i < t->stacks[stack].n; i++)
+		if (t->stacks[stack].frames[i].line && !dsp_is_runtime(&t->stacks[stack].frames[i]))
+			return true;
+	return false;
+}
+
 static char *closed_text(const struct sym_trace *t, const struct ext_misuse *m)
 {
 	const char *call = syscall_name(m->call);
@@ -79,6 +88,10 @@ char *explain_misuse(const struct explanation *e)
 	strbuf_fmt(&b, " that %s had freed", m->freed_by == m->thread ? "it" : t->threads[m->freed_by].id);
 	if (m->freed_stack != SYM_NONE)
 		at(&b, t, m->freed_stack);
+	if (is_of_program(t, m->made_stack)) {
+		strbuf_str(&b, "; it was allocated");
+		at(&b, t, m->made_stack);
+	}
 	strbuf_char(&b, '.');
 	return strbuf_take(&b);
 }

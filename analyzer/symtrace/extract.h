@@ -80,6 +80,7 @@ struct ext_misuse {
 	 * before the window. */
 	uint64_t base, size;
 	uint32_t event, freed_event;
+	uint32_t made_stack; /* where it was allocated; SYM_NONE: not known */
 };
 
 /* A synchronisation before the window. */

@@ -64,6 +64,15 @@ static uint64_t size_asked(struct ext *x, enum size_rule rule, const uint64_t ar
 	}
 }
 
+bool ext_heap_allocates(struct ext *x, const char *name, const struct mach_entered *e, uint64_t *size)
+{
+	const struct allocator *by = allocator_named(name);
+
+	if (by)
+		*size = size_asked(x, by->rule, e->args);
+	return by != NULL;
+}
+
 static void call(struct ext *x, struct ext_thread *th, enum size_rule rule, const struct mach_entered *e)
 {
 	/* An allocator that asks another one, as operator new does: the first was the program's. */

@@ -20,6 +20,7 @@ struct ext_freed {
 	uint64_t base, size, key;
 	uint32_t thread, stack; /* who did it; stack SYM_NONE: not known where */
 	uint32_t event; /* its next one then; SYM_NONE: before the window */
+	bool moved; /* it left the cache it was in, and is free all the same */
 	bool gone; /* nothing is known of it any more */
 };
 
@@ -44,6 +45,7 @@ struct ext_destroyed {
 struct ext_misuse_watch {
 	struct ext_freed_slot *slots;
 	size_t nslots, used, nstacks;
+	size_t nmoved; /* of freed[] */
 	VEC(struct ext_freed) freed;
 };
 
@@ -57,6 +59,7 @@ struct ext_thread {
 	const struct trc_sync *pending; /* TRC_AT_BLOCK without its TRC_AT_DONE */
 	struct ext_freed freeing; /* free() under way, and where it returns to (0: none) */
 	uint64_t free_site;
+	uint64_t hand_site, hand_size; /* an allocation by whomever: where it returns to (0: none) */
 	/* The thread's last access may have been that of a call of the program's: where it returns to (0: it
 	 * was not), and where that lies. */
 	uint64_t call_site, call_sp;
@@ -307,6 +310,8 @@ void ext_heap_watch(struct ext *x, const struct mach_access *a);
 void ext_heap_watched(struct ext *x, const struct mach_access *a);
 /* The function of memory that is called here ("malloc"), and how; NULL: none is. any: also by the C library. */
 const char *ext_heap_called(struct ext *x, const struct mach_access *a, bool any, struct mach_entered *out);
+/* Is this the name of an allocating function? What it was asked for. */
+bool ext_heap_allocates(struct ext *x, const char *name, const struct mach_entered *e, uint64_t *size);
 bool ext_heap_find(const struct ext *x, uint64_t address, struct img_heap *out);
 
 /* extract_misuse.c: must see every access of the third execution, and what of it is looked at (size 0: nothing). */
@@ -329,6 +334,7 @@ void ext_destroyed_watch(struct ext *x, uint32_t thread, const struct trc_sync *
 /* extract_stack.c */
 uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc);
 /* Of the call that the thread has come by, without the function called. */
+uint32_t ext_stack_at(struct ext *x, uint64_t pc); /* of the code alone: who called it is not known */
 uint32_t ext_stack_called(struct ext *x, uint32_t thread, const struct mach_entered *e);
 
 /* extract_spoken.c: a name without what the C++ library calls its parts; takes and returns malloc'd text. */

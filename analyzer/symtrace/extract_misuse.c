@@ -4,8 +4,9 @@
  *
  * Frees are seen as calls of free() through any module's PLT, or straight into it. glibc marks a block that it keeps
  * in a thread's cache with a key in its second word, and takes the mark away when it hands the block out
- * again: while it is there the block is free, whoever allocates by whatever way. So nothing is
- * claimed of blocks that go elsewhere (large ones, or when the cache is full, or when its thread ends).
+ * again: while it is there the block is free, whoever allocates by whatever way. When a thread ends, its cache is
+ * given back, and the marks are gone; such a block is free until the allocator is seen to hand it out, or to do
+ * anything else with it than free it. Nothing is claimed of blocks that never were in a cache (large ones, or when it is full).
  */
 #include "analyzer/symtrace/extract_internal.h"
 
@@ -15,6 +16,7 @@
 #define MOST_BYTES 1040u        /* larger blocks are not kept in that cache */
 #define MOST_STACKS 20000u      /* unwound for; who frees more often is told without a place */
 #define FEWEST_SLOTS 4096u
+#define MOST_HANDED (1u << 20)  /* bytes of one allocation that are looked at */
 
 static struct ext_freed_slot *slot_of(struct ext_misuse_watch *w, uint64_t granule)
 {
@@ -62,7 +64,50 @@ static struct ext_freed *free_at(struct ext *x, uint64_t address)
 	if (!s || !s->granule)
 		return NULL;
 	struct ext_freed *f = &w->freed.v[s->index - 1];
-	return !f->gone && mach_read(x->run, f->base + 8, &key, 8) && key == f->key ? f : NULL;
+	return !f->gone && (f->moved || (mach_read(x->run, f->base + 8, &key, 8) && key == f->key)) ? f : NULL;
+}
+
+/* The allocator hands out this memory: what was moved there is free no more. */
+static void handed_out(struct ext *x, uint64_t base, uint64_t size)
+{
+	struct ext_misuse_watch *w = &x->misuse_watch;
+
+	if (!w->nmoved || size > MOST_HANDED)
+		size = w->nmoved ? MOST_HANDED : 0;
+	for (uint64_t at = 0; at < size; at += GRANULE) {
+		const struct ext_freed_slot *s = slot_of(w, (base + at) / GRANULE);
+
+		if (s->granule)
+			w->freed.v[s->index - 1].gone |= w->freed.v[s->index - 1].moved;
+	}
+}
+
+/* Is this the allocator's code that frees? Without names of its functions that is not known. */
+static bool is_freeing(struct ext *x, uint64_t pc)
+{
+	struct img_frame f[4];
+	size_t n = img_frames(x->images, pc, f, 4);
+	bool frees = false;
+
+	for (size_t i = 0; i < n; i++) {
+		frees |= strstr(f[i].function, "free") != NULL || !strncmp(f[i].function, "tcache_thread_shutdown", 22);
+		if (strstr(f[i].function, "alloc") || strstr(f[i].function, "consolidate"))
+			return false;
+	}
+	return frees;
+}
+
+/* A free block in the allocator's hands: a thread that ends gives its cache back. */
+static void worked_on(struct ext *x, struct ext_freed *f, const struct mach_access *a)
+{
+	if (!(a->flags & MACH_WRITE))
+		return;
+	if (!is_freeing(x, a->pc)) {
+		f->gone = true;
+		return;
+	}
+	x->misuse_watch.nmoved += !f->moved;
+	f->moved = true;
 }
 
 static uint32_t next_event(const struct ext *x, uint32_t thread)
@@ -75,7 +120,11 @@ static void found(struct ext *x, const struct ext_freed *f, uint32_t thread, uin
 	x->misuse = (struct ext_misuse){ .kind = EXT_MISUSE_FREED, .thread = thread,
 					 .stack = stack, .freed_by = f->thread,
 					 .freed_stack = f->stack, .base = f->base, .size = f->size,
-					 .event = next_event(x, thread), .freed_event = f->event };
+					 .event = next_event(x, thread), .freed_event = f->event,
+					 .made_stack = SYM_NONE };
+	struct img_heap heap;
+	if (ext_heap_find(x, f->base, &heap) && heap.base == f->base && heap.n_alloc_pcs)
+		x->misuse.made_stack = ext_stack_at(x, heap.alloc_pcs[0]);
 }
 
 static void call(struct ext *x, struct ext_thread *th, const struct mach_access *a,
@@ -152,14 +201,21 @@ void ext_misuse_watch(struct ext *x, const struct mach_access *a, uint64_t looke
 		return;
 	if (th->free_site && (a->flags & MACH_READ) && a->size == 8 && a->value == th->free_site)
 		returned(x, th);
-	else if ((called = ext_heap_called(x, a, true, &e)) && !strcmp(called, "free"))
+	else if (th->hand_site && (a->flags & MACH_READ) && a->size == 8 && a->value == th->hand_site) {
+		uint64_t block;
+
+		if (mach_returned(x->run, a->thread, &block) && block)
+			handed_out(x, block, th->hand_size);
+		th->hand_site = 0;
+	} else if ((called = ext_heap_called(x, a, true, &e)) && !strcmp(called, "free"))
 		call(x, th, a, &e);
+	else if (called && ext_heap_allocates(x, called, &e, &th->hand_size))
+		th->hand_site = e.site;
 	else if (size && !(a->flags & MACH_KERNEL)) {
 		struct ext_freed *f = free_at(x, looked);
 
 		if (f && !ext_is_accused(x, a)) {
-			/* The allocator moves it (a thread that ends gives its cache back). */
-			f->gone |= !!(a->flags & MACH_WRITE);
+			worked_on(x, f, a);
 			return;
 		}
 		if (!f)

@@ -133,6 +133,11 @@ uint32_t ext_stack(struct ext *x, uint32_t thread, uint64_t pc)
 	return stack_of(x, mach_img_regs(x->run, thread, &regs) ? &regs : NULL, pc);
 }
 
+uint32_t ext_stack_at(struct ext *x, uint64_t pc)
+{
+	return stack_of(x, NULL, pc);
+}
+
 uint32_t ext_stack_called(struct ext *x, uint32_t thread, const struct mach_entered *e)
 {
 	struct img_regs regs;
