@@ -18,6 +18,7 @@
 #define MOST_CODE (1ull << 32) /* of one module */
 /* A lock of the program's own making outlives the functions that acquire it. */
 #define FOR_EVER 1000000
+#define MOST_TEST 96 /* bytes of code of a condition */
 
 struct work {
 	const struct sym_trace *t;
@@ -250,6 +251,17 @@ static const char *started_with(const struct sym_trace *t, uint32_t thread)
 	return "";
 }
 
+/* Does this thread do that? Of one that did nothing in the window it is believed when it has the same creator. */
+static bool may_do(const struct sym_trace *t, uint32_t thread, uint32_t like, const char *does)
+{
+	const char *other = started_with(t, thread), *a = t->threads[thread].id, *b = t->threads[like].id;
+	const char *x = strrchr(a, '.'), *y = strrchr(b, '.');
+
+	if (*other)
+		return !strcmp(other, does);
+	return x && y && x - a == y - b && !memcmp(a, b, (size_t)(x - a));
+}
+
 /* Threads that do the same are joined alike. */
 static err_t join(struct work *w, const struct dsp_step *s)
 {
@@ -261,20 +273,22 @@ static err_t join(struct work *w, const struct dsp_step *s)
 	points(w, "join", 0, &last, last.c.first, last.c.n);
 	does = started_with(t, s->which);
 	for (uint32_t i = 0; i < t->nthreads; i++)
-		if (i == s->which || (*does && i != s->last.thread && !strcmp(started_with(t, i), does)))
+		if (i == s->which || (*does && i != s->last.thread && may_do(t, i, s->which, does)))
 			strbuf_fmt(&w->f->points, "thread %s\n", t->threads[i].id);
 	return NULL;
 }
 
-/* The very instruction: what it reads is looked at. */
-static err_t exactly(struct work *w, const char *keyword, struct sched_ref r)
+/*
+ * All that the statement of a test reads, also what the trace has no event of: every byte of its code may begin an
+ * instruction, and the shim looks at those that do.
+ */
+static err_t recheck(struct work *w, struct sched_ref r)
 {
-	uint64_t pc = dsp_event_at(w->t, r)->pc;
-	struct img_module *m = img_module_at(w->images, pc);
+	struct spot s;
 
-	if (!m)
-		return err_new(ERR_NOANSWER, "where it is to be applied is not known");
-	fix_point(w->f, keyword, 0, img_module_name(m), pc - img_module_bias(m));
+	TRY(spot_of(w, r, &s));
+	for (uint64_t pc = s.c.first[0]; pc <= s.c.last[0] && pc - s.c.first[0] < MOST_TEST; pc++)
+		points(w, "check", 0, &s, &pc, 1);
 	return NULL;
 }
 
@@ -325,7 +339,7 @@ static err_t step(struct work *w, const struct dsp_step *s)
 	case DSP_STEP_JOIN: return join(w, s);
 	case DSP_STEP_FENCE: return at(w, "fence", s->first);
 	case DSP_STEP_WAKE_ALL: return at(w, "wake-all", s->first);
-	case DSP_STEP_RECHECK: return exactly(w, "check", s->first);
+	case DSP_STEP_RECHECK: return recheck(w, s->first);
 	case DSP_STEP_KEEP: return keep(w, s->which);
 	}
 	return NULL;

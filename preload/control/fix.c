@@ -18,7 +18,7 @@
 #include "preload/translate/translate.h"
 
 #define INSN_MAX 15
-#define FIX_CHECKS 4       /* reads that one condition is made of */
+#define FIX_CHECKS 8       /* reads that one condition is made of */
 #define AGAIN_NS 20000000 /* a wait is looked at again so often, in case nobody is there to end it */
 
 /* A region that a thread is in. */
