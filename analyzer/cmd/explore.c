@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csched explore: drive a passing program through orders that are certain to be new. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/explore.h"
 #include "analyzer/cmd/found.h"
 #include "analyzer/cmd/shim_flags.h"
 #include "analyzer/explore/explore.h"
@@ -12,14 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_SECONDS 60.0
 
 struct options {
 	double time, limit;
 	uint64_t schedules, seed;
-	const char *strategy, *fail_exit, *out;
-	bool keep_going, list;
+	const char *strategy, *fail_exit, *out, *resume, *html;
+	bool keep_going, list, lines, compare;
 	struct found_options found;
 	struct cmd_common common;
 };
@@ -124,18 +127,7 @@ static void print_text(const struct explore_result *r)
 	       (unsigned long long)with_status(d, XPL_INFEASIBLE), (unsigned long long)with_status(d, XPL_OPEN),
 	       d->estimate);
 	print_end(r);
-}
-
-static char *place_text(const struct explore_result *r, uint64_t pc)
-{
-	struct img_frame f;
-
-	if (r->images && img_frames(r->images, pc, &f, 1) == 1 && f.file) {
-		const char *slash = strrchr(f.file, '/');
-
-		return xasprintf("%s:%u", slash ? slash + 1 : f.file, f.line);
-	}
-	return r->images ? img_symbol_text(r->images, pc) : xasprintf("0x%llx", (unsigned long long)pc);
+	explore_print_races(r);
 }
 
 static void print_list(const struct explore_result *r)
@@ -150,7 +142,7 @@ static void print_list(const struct explore_result *r)
 			continue;
 		printf("%s %u:", words[k->status], k->kind);
 		for (unsigned s = 0; s < k->n; s++) {
-			char *at = place_text(r, k->places[s]);
+			char *at = explore_place(r, k->places[s]);
 			char *safe = term_text_of(at, strlen(at));
 
 			printf(" %c:%c(%c)@%s", kind->threads[s], kind->steps[s], kind->vars[s], safe);
@@ -253,6 +245,7 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_uint(&j, "first_constraints", d->first_constraints);
 	json_num(&j, "first_seconds", d->first_found ? d->first_seconds : 0);
 	json_coverage(&j, d);
+	explore_json_races(&j, r);
 	json_end(&j);
 	json_print(&j, stdout);
 }
@@ -301,11 +294,21 @@ static err_t write_junit(const struct options *o, const struct explore_result *r
 	return e;
 }
 
+/* A directory, or a file that cannot be executed: packed traces cannot. */
+static bool is_trace(const char *path)
+{
+	struct stat st;
+
+	return strchr(path, '/') || !access(path, F_OK) ?
+		       !stat(path, &st) && (S_ISDIR(st.st_mode) || !(st.st_mode & 0111)) : false;
+}
+
 static int explore(struct options *o, const struct cmd_args *args)
 {
 	struct explore_options x = { .out = o->out, .fail_exit = o->fail_exit, .seed = o->seed,
 				     .max_schedules = o->schedules, .max_seconds = o->time, .run_limit = o->limit,
-				     .keep_going = o->keep_going, .progress = show, .progress_arg = o };
+				     .keep_going = o->keep_going, .compare = o->compare, .coverage = o->resume,
+				     .progress = show, .progress_arg = o };
 	struct explore_result r = { 0 };
 	char *shim = NULL, *obstacle = NULL;
 	bool alone;
@@ -315,7 +318,7 @@ static int explore(struct options *o, const struct cmd_args *args)
 		x.max_seconds = DEFAULT_SECONDS;
 	if (!e)
 		e = found_check(&o->found);
-	if (args->dashes || args->n > 1) {
+	if (args->n > 1 || !is_trace(args->v[0])) {
 		x.argv = args->v;
 		if (!e)
 			e = launch_find_shim(&shim);
@@ -342,8 +345,12 @@ static int explore(struct options *o, const struct cmd_args *args)
 		print_text(&r);
 		if (o->list)
 			print_list(&r);
+		if (o->lines)
+			explore_print_lines(&r);
 	}
-	int status = found_status(&o->found, has_confirmed(&r)), written = cmd_fail("explore", write_junit(o, &r, args->v[0]));
+	err_t page = o->html ? explore_write_page(&r, args->v[0], o->html) : NULL;
+	int status = found_status(&o->found, has_confirmed(&r));
+	int written = cmd_fail("explore", page ? page : write_junit(o, &r, args->v[0]));
 	explore_result_free(&r);
 	return written ? written : status;
 }
@@ -366,6 +373,12 @@ int cmd_explore(int argc, char **argv)
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going, "look for more behind the first failure" },
 		{ "list", 'l', NULL, CMD_FLAG, &o.list,
 		  "list the patterns that are open or proved impossible" },
+		{ "lines", 0, NULL, CMD_FLAG, &o.lines, "how much is covered, by variable and by source line" },
+		{ "resume", 0, "FILE", CMD_TEXT, &o.resume,
+		  "go on from the coverage in FILE, if it is there, and write it" },
+		{ "html", 0, "FILE", CMD_TEXT, &o.html, "write a page with the sources and the coverage over time" },
+		{ "compare", 0, NULL, CMD_FLAG, &o.compare,
+		  "drive the same run by mcr and random as well, for the page's curves" },
 		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};

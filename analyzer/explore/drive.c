@@ -95,7 +95,15 @@ const struct xpl_event *xpl_drive_next(const struct xpl_drive *d, const struct x
 struct taking {
 	struct xpl_drive *d;
 	uint32_t trace;
+	const struct xpl_trace *t;
 };
+
+static uint64_t address_of(const struct xpl_trace *t, uint32_t event)
+{
+	const struct xpl_event *e = &t->events.v[event];
+
+	return t->vars.v[e->target].word + (uint64_t)__builtin_ctzll(e->mask) / 8;
+}
 
 static void take_pattern(void *arg, const struct xpl_pattern *p)
 {
@@ -108,6 +116,14 @@ static void take_pattern(void *arg, const struct xpl_pattern *p)
 		memcpy(k->places, p->places, sizeof k->places);
 		k->trace = XPL_NONE;
 	}
+	if (!k->met) {
+		k->met = true;
+		k->vars[0] = address_of(t->t, p->steps[0]);
+		k->vars[1] = p->n == 4 ? address_of(t->t, p->steps[xpl_kinds[p->kind].vars[1] == 'y' ? 1 : 2]) : 0;
+	}
+	/* What another program could not show this one may. */
+	if (k->status == XPL_INFEASIBLE)
+		k->status = XPL_OPEN;
 	if (k->status == XPL_COVERED)
 		return;
 	if (p->rule == XPL_RULE_COVERED) {
@@ -128,7 +144,7 @@ static void take_pattern(void *arg, const struct xpl_pattern *p)
 
 static void take_in(struct xpl_drive *d, struct xpl_trace *t, uint32_t number)
 {
-	struct taking taking = { d, number };
+	struct taking taking = { d, number, t };
 	double by_kind[XPL_KINDS + 1], estimate;
 
 	if (!xpl_patterns(t, take_pattern, &taking, d->filtered))
@@ -150,7 +166,7 @@ static enum xpl_bad bad_of(const struct xpl_drive *d, const struct xpl_seen *s)
 	case MACH_TRIED_STUCK:
 		return XPL_BAD_DEADLOCK;
 	case MACH_TRIED_ENDLESS:
-		return XPL_BAD_ENDLESS;
+		return d->o->endless ? XPL_FINE : XPL_BAD_ENDLESS;
 	case MACH_TRIED_EXIT:
 		return d->o->bad_exit && d->o->bad_exit(d->o->arg, s->tried.status) ? XPL_BAD_EXIT : XPL_FINE;
 	default:

@@ -38,6 +38,10 @@ struct xpl_known {
 	enum xpl_reason reason;  /* of XPL_INFEASIBLE, and what was in the way of one that is open */
 	uint64_t object;         /* address of the lock that is in the way, or 0 */
 	bool undecided;          /* a search for it was given up */
+	bool met;                /* in some trace of this exploration */
+	bool from_file;          /* a coverage file had it, with status ... */
+	enum xpl_status earlier; /* ... this */
+	uint64_t vars[2];        /* addresses of x and y, where it was met first */
 	uint32_t trace;          /* where an instance of it was seen last */
 	uint32_t steps[4];
 	uint32_t score;
@@ -53,6 +57,7 @@ struct xpl_drive_options {
 	uint64_t max_schedules; /* 0: no limit */
 	double deadline;        /* CLOCK_MONOTONIC; 0: none */
 	bool keep_going;        /* behind a failure */
+	bool endless;           /* the recorded run did not end: an order that does not is none the worse */
 	bool (*bad_exit)(void *arg, int status);
 	/* A failing order: false: it does not count (it could not be confirmed). *stop: that is enough. */
 	bool (*failed)(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);

@@ -40,7 +40,9 @@ static err_t start(struct xpl_native *n, const char *schedule, const char *dir, 
 	char *preload = launch_preload(n->shim), hang[24];
 
 	snprintf(hang, sizeof hang, "%.1f", n->limit * 0.6);
-	launch_option(&b, "hang", hang);
+	/* The first run may well be of a program that never ends. */
+	if (schedule)
+		launch_option(&b, "hang", hang);
 	launch_options_given(&b);
 	launch_option(&b, "quiet", "1");
 	launch_option(&b, "deadlock", "abort");

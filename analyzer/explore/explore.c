@@ -2,6 +2,7 @@
 /* One exploration from beginning to end: record, follow, drive, and confirm what fails. */
 #include "analyzer/explore/explore.h"
 
+#include "analyzer/explore/coverage.h"
 #include "analyzer/explore/enforce.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/trace_image.h"
@@ -10,8 +11,15 @@
 #include <string.h>
 
 #define RUN_LIMIT 10.0     /* seconds for one native run */
-#define FOLLOW_SECONDS 60.0
+#define FOLLOW_SECONDS 60.0 /* for the recorded run, or what is left of the budget ... */
+#define LEAST_SECONDS 1.0   /* ... but no less */
 #define MOST_ATTEMPTS 4u   /* orders of one kind of failure that are tried natively until one fails */
+#define LEAST_COMPARED 100u /* orders of a strategy that is only compared with, at least ... */
+#define COMPARE_SECONDS 10.0 /* ... and how long */
+#define LEAST_INSNS 2000000ull /* an order may take, and ... */
+#define MOST_RECORDED 500000000ull /* instructions of the recorded run: seconds */
+#define MOST_INSNS 40000000ull /* a second or two */
+#define LONGER 10u         /* ... times as many as the recorded run */
 #define RUNS_EACH 2u       /* native runs per order */
 
 struct session {
@@ -20,6 +28,7 @@ struct session {
 	struct xpl_native native;
 	struct xpl_executor executor;
 	struct xpl_drive_options drive;
+	uint64_t most; /* instructions of one order */
 };
 
 /* ---- executing ---- */
@@ -28,7 +37,7 @@ static err_t run_on_machine(void *arg, const struct mach_step *steps, size_t n, 
 {
 	struct session *s = arg;
 
-	return xpl_observe(s->res->run, s->res->images, s->res->prelude, steps, n, 0, out);
+	return xpl_observe(s->res->run, s->res->images, s->res->prelude, steps, n, s->most, out);
 }
 
 static bool bad_exit(void *arg, int status)
@@ -70,7 +79,9 @@ static err_t take_trace(struct session *s, struct explore_failure *f, char *trac
 	struct trc *t = NULL;
 	err_t e = trc_open(trace, TRC_TOLERANT, &t);
 
-	if (e || !t->failure) {
+	/* Standing still, or running on, is no crash. */
+	bool still = !e && t->failure && (t->failure->rec.flags == TRC_FAIL_HANG || t->failure->rec.flags == TRC_FAIL_DEADLOCK);
+	if (e || !t->failure || (still && f->bad != XPL_BAD_DEADLOCK && f->bad != XPL_BAD_ENDLESS)) {
 		if (t)
 			trc_close(t);
 		err_free(e);
@@ -157,10 +168,22 @@ static err_t first_failure(struct session *s, const char *trace)
 	return NULL;
 }
 
+static bool over(void *arg, uint64_t insns, double part)
+{
+	struct session *s = arg;
+
+	(void)insns;
+	(void)part;
+	return interrupt_pending() || (s->drive.deadline > 0 && xpl_now() > s->drive.deadline);
+}
+
 static err_t follow(struct session *s, const char *trace)
 {
 	struct explore_result *r = s->res;
-	struct mach_options m = { .keep_checkpoints = true, .timeout = FOLLOW_SECONDS };
+	double left = s->drive.deadline > 0 ? s->drive.deadline - xpl_now() : FOLLOW_SECONDS;
+	struct mach_options m = { .keep_checkpoints = true, .timeout = left < LEAST_SECONDS ? LEAST_SECONDS :
+				  left < FOLLOW_SECONDS ? left : FOLLOW_SECONDS,
+				  .max_insns = MOST_RECORDED, .progress = over, .progress_arg = s };
 	struct mach_result how = { 0 };
 
 	TRY(trc_open(trace, 0, &r->t));
@@ -175,7 +198,52 @@ static err_t follow(struct session *s, const char *trace)
 	if (!e && how.end != MACH_END_EXIT && how.end != MACH_END_PATH)
 		e = err_new(ERR_NOANSWER, "the recorded run could not be followed to its end: %s",
 			    how.why ? how.why : "no reason was given");
+	/* One that was ended by its time limit never ends: that is no failure of an order. */
+	s->drive.endless = how.end == MACH_END_PATH;
 	mach_result_free(&how);
+	s->most = LEAST_INSNS + LONGER * mach_length(r->run);
+	if (s->most > MOST_INSNS)
+		s->most = MOST_INSNS;
+	return e;
+}
+
+static const char *const strategy_names[] = { [XPL_PCR] = "pcr", [XPL_MCR] = "mcr", [XPL_PCT] = "pct",
+					      [XPL_RANDOM] = "random" };
+
+static void keep_curve(struct explore_result *r, unsigned at, const char *name, const struct xpl_drive *d)
+{
+	r->curves[at].name = name;
+	for (size_t i = 0; i < d->over_time.n; i++)
+		vec_push(&r->curves[at].points, d->over_time.v[i]);
+}
+
+/* The same beginning, by other strategies: for their curves only. */
+static err_t compare(struct session *s)
+{
+	struct explore_result *r = s->res;
+	unsigned at = 1;
+	err_t e = NULL;
+
+	for (enum xpl_strategy other = XPL_PCR; other <= XPL_RANDOM && at < 3 && !e; other++) {
+		struct xpl_drive_options o = { .strategy = other, .seed = s->o->seed, .keep_going = true,
+					       .max_schedules = r->drive.schedules < LEAST_COMPARED ? LEAST_COMPARED :
+								r->drive.schedules,
+					       .deadline = xpl_now() + COMPARE_SECONDS };
+		struct xpl_seen seen = { 0 };
+		struct xpl_drive d;
+
+		if (other == s->o->strategy || other == XPL_PCT)
+			continue;
+		e = xpl_observe_recorded(r->run, r->images, r->prelude, &seen);
+		if (e)
+			break;
+		xpl_drive_new(&d, &o, &s->executor);
+		e = xpl_drive_go(&d, seen.trace);
+		seen.trace = NULL;
+		keep_curve(r, at++, strategy_names[other], &d);
+		xpl_drive_free(&d);
+		xpl_seen_free(&seen);
+	}
 	return e;
 }
 
@@ -192,7 +260,18 @@ static err_t explore_from(struct session *s, const char *trace)
 	struct xpl_trace *first = seen.trace;
 	seen.trace = NULL;
 	xpl_seen_free(&seen);
-	return xpl_drive_go(&r->drive, first);
+	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
+	if (e) {
+		xpl_trace_free(first);
+		return e;
+	}
+	TRY(xpl_drive_go(&r->drive, first));
+	keep_curve(r, 0, strategy_names[s->o->strategy], &r->drive);
+	if (!r->interrupted)
+		TRY(xpl_races_find(&r->drive, &s->executor, s->drive.deadline, &r->races));
+	if (s->o->compare && !r->interrupted)
+		TRY(compare(s));
+	return s->o->coverage ? xpl_coverage_write(&r->drive, r->images, s->o->coverage) : NULL;
 }
 
 static err_t record_and_explore(struct session *s)
@@ -223,7 +302,7 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 	s.executor = (struct xpl_executor){ &s, run_on_machine };
 	s.drive = (struct xpl_drive_options){
 		.strategy = o->strategy, .seed = o->seed, .max_schedules = o->max_schedules,
-		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going,
+		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going || o->compare,
 		.bad_exit = bad_exit, .failed = on_failed, .progress = on_progress, .arg = &s,
 	};
 	s.native = (struct xpl_native){ .argv = o->argv, .shim = o->shim, .fail_exit = o->fail_exit,
@@ -254,5 +333,8 @@ void explore_result_free(struct explore_result *res)
 	if (res->t)
 		trc_close(res->t);
 	free(res->output);
+	xpl_races_free(&res->races);
+	for (unsigned i = 0; i < 3; i++)
+		vec_free(&res->curves[i].points);
 	*res = (struct explore_result){ 0 };
 }

@@ -7,6 +7,7 @@
 #define CSCHED_EXPLORE_EXPLORE_H
 
 #include "analyzer/explore/drive.h"
+#include "analyzer/explore/races.h"
 #include "common/err.h"
 
 struct explore_options {
@@ -21,6 +22,8 @@ struct explore_options {
 	double max_seconds;     /* 0: no limit */
 	double run_limit;       /* seconds for one native run; 0: a built-in one */
 	bool keep_going;        /* look for further failures behind the first */
+	bool compare;           /* mcr and random on the same run as well, for their curves */
+	const char *coverage;   /* file to go on from, and to write; NULL: none */
 	/* Now and then, with how far it is; true: stop, with what is known. May be NULL. */
 	bool (*progress)(void *arg, const struct xpl_drive *d);
 	void *progress_arg;
@@ -39,9 +42,17 @@ struct explore_failure {
 	bool confirmed;
 };
 
+/* Coverage over time, by one strategy. */
+struct explore_curve {
+	const char *name;
+	VEC(struct xpl_point) points;
+};
+
 struct explore_result {
 	VEC(struct explore_failure) failures; /* confirmed, or to be so: see `confirmed' */
 	struct xpl_drive drive;               /* counts, patterns, traces */
+	struct xpl_races races;
+	struct explore_curve curves[3];       /* the strategy's own first; those without a name were not asked for */
 	struct img_set *images;               /* names of places; NULL: nothing was recorded */
 	bool first_failed;                    /* the recorded run itself did */
 	uint64_t native_runs;

@@ -89,7 +89,6 @@ struct xpl_trace {
 	VEC(struct xpl_var) vars;
 	VEC(struct xpl_object) objects;
 	bool cut;     /* there were more events than are looked at */
-	uint64_t all; /* how many there were */
 };
 
 struct xpl_trace *xpl_trace_new(uint32_t nthreads);

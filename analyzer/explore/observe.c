@@ -7,7 +7,9 @@
 #include <string.h>
 
 #define OBS_MAX_RAW (4u << 20)    /* accesses and operations of one execution that are kept */
-#define OBS_MAX_EVENTS 6000u      /* shared ones that are looked at: the search is more than linear */
+#define OBS_MAX_EVENTS 4000u      /* shared ones that are looked at: the search is more than linear. Of more ... */
+#define OBS_CUT_EVENTS 2000u      /* ... the first ones of each thread, so many in all, */
+#define OBS_LEAST_EVENTS 32u      /* and at least so many of each */
 #define OBS_MAX_OUTPUT (64u << 10) /* bytes */
 
 enum raw_kind { RAW_ACCESS, RAW_SYNC, RAW_BORN, RAW_ENDED };
@@ -160,6 +162,12 @@ static void on_output(void *arg, int fd, const void *bytes, size_t n)
 	memcpy(o->seen->output + o->seen->output_len, bytes, n);
 	o->seen->output_len += n;
 	o->seen->output[o->seen->output_len] = 0;
+}
+
+/* What comes behind that would not be looked at. */
+static bool is_full(void *arg)
+{
+	return ((const struct observer *)arg)->full;
 }
 
 static expr_id hook_access(void *arg, const struct mach_access *a, expr_id value)
@@ -395,6 +403,7 @@ struct building {
 		uint32_t child;  /* made last */
 	} *last; /* by thread */
 	VEC(struct handle) handles;
+	uint32_t most;     /* events of one thread */
 	bool pending;      /* what is added was never executed: see build_pending() */
 };
 
@@ -450,6 +459,15 @@ static bool joins_last(struct building *b, const struct raw *r, uint32_t var, ui
 	return false;
 }
 
+/* Of a thread that has too many events the first are looked at: what it does then is not known. */
+static bool has_room(struct building *b, uint32_t thread)
+{
+	bool is = b->t->threads[thread].events.n < b->most;
+
+	b->t->cut |= !is;
+	return is;
+}
+
 static void build_access(struct building *b, const struct raw *r)
 {
 	uint64_t number, mask, value;
@@ -460,7 +478,7 @@ static void build_access(struct building *b, const struct raw *r)
 		if (!w->second || !w->written)
 			continue;
 		uint32_t var = var_of(b, w, mask);
-		if (var == XPL_NONE || joins_last(b, r, var, value))
+		if (var == XPL_NONE || joins_last(b, r, var, value) || !has_room(b, r->thread))
 			continue;
 		struct last *l = &b->last[r->thread];
 		struct xpl_event e = {
@@ -499,7 +517,7 @@ static void add_op(struct building *b, const struct raw *r, struct op o)
 	}
 	if (b->pending)
 		xpl_trace_pending(b->t, &e);
-	else
+	else if (has_room(b, r->thread))
 		xpl_trace_add(b->t, &e);
 }
 
@@ -683,7 +701,6 @@ static void place_births(struct observer *o)
 static void build_all(struct building *b)
 {
 	struct observer *o = b->o;
-	uint64_t shared = 0;
 
 	place_births(o);
 	for (uint32_t i = 0; i < o->nthreads; i++)
@@ -694,10 +711,6 @@ static void build_all(struct building *b)
 	for (size_t i = 0; i < o->raws.n; i++) {
 		const struct raw *r = &o->raws.v[i];
 
-		if (b->t->events.n >= OBS_MAX_EVENTS) {
-			b->t->cut = true;
-			break;
-		}
 		if (r->kind == RAW_ACCESS)
 			build_access(b, r);
 		else if (r->kind == RAW_SYNC)
@@ -717,8 +730,6 @@ static void build_all(struct building *b)
 		th->ended = th->events.n && xpl_at(b->t, i, (uint32_t)th->events.n - 1)->op == XPL_EXIT;
 	}
 	b->t->cut |= o->full;
-	shared = b->t->events.n;
-	b->t->all = shared;
 }
 
 /*
@@ -774,7 +785,6 @@ static void drop_ordered(struct xpl_trace **trace)
 			xpl_trace_pending(kept, &t->threads[i].pending);
 	}
 	kept->cut = t->cut;
-	kept->all = t->all;
 	xpl_life_free(life);
 	free(last);
 	free(lastw);
@@ -784,9 +794,17 @@ static void drop_ordered(struct xpl_trace **trace)
 	*trace = kept;
 }
 
-static void build(struct observer *o)
+/* Events of each thread that are looked at, when there are too many in all. */
+static uint32_t share_of_each(const struct observer *o)
 {
-	struct building b = { .o = o, .t = xpl_trace_new(o->nthreads) };
+	uint32_t each = OBS_CUT_EVENTS / (o->nthreads ? o->nthreads : 1);
+
+	return each < OBS_LEAST_EVENTS ? OBS_LEAST_EVENTS : each;
+}
+
+static struct xpl_trace *build_once(struct observer *o, uint32_t most)
+{
+	struct building b = { .o = o, .t = xpl_trace_new(o->nthreads), .most = most };
 
 	b.last = xcalloc(o->nthreads + 1, sizeof *b.last);
 	for (uint32_t i = 0; i < o->nthreads; i++)
@@ -796,18 +814,29 @@ static void build(struct observer *o)
 	if (o->seen->tried.end == MACH_TRIED_STUCK && !b.t->cut)
 		build_pending(&b);
 	drop_ordered(&b.t);
+	free(b.words.v);
+	free(b.last);
+	vec_free(&b.handles);
+	return b.t;
+}
+
+static void build(struct observer *o)
+{
+	struct xpl_trace *t = build_once(o, OBS_MAX_EVENTS + 1);
+
+	if (t->events.n > OBS_MAX_EVENTS || t->cut) {
+		xpl_trace_free(t);
+		t = build_once(o, share_of_each(o));
+	}
 	mach_try_rewind(o->run);
-	for (size_t i = 0; i < b.t->vars.n; i++) {
-		struct xpl_var *v = &b.t->vars.v[i];
+	for (size_t i = 0; i < t->vars.n; i++) {
+		struct xpl_var *v = &t->vars.v[i];
 		uint64_t word = 0;
 
 		if (mach_read(o->run, v->word, &word, sizeof word))
 			v->init = word & v->mask;
 	}
-	free(b.words.v);
-	free(b.last);
-	vec_free(&b.handles);
-	o->seen->trace = b.t;
+	o->seen->trace = t;
 }
 
 /* ---- outside ---- */
@@ -845,7 +874,7 @@ err_t xpl_observe_recorded(struct mach_run *run, struct img_set *images, const s
 	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out,
 			      .nthreads = (uint32_t)mach_thread_count(run) };
 	const struct mach_hooks hooks = { .arg = &o, .access = hook_access, .sync = on_sync,
-					  .thread_start = on_born, .thread_exit = on_ended,
+					  .thread_start = on_born, .thread_exit = on_ended, .stop = is_full,
 					  .symbols_from = UINT64_MAX };
 
 	*out = (struct xpl_seen){ 0 };

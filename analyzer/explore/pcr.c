@@ -242,7 +242,7 @@ err_t xpl_pcr_settle(struct xpl_drive *d)
 	}
 	TRY(execute_found(&s));
 	for (size_t i = 0; i < d->known.n; i++)
-		if (d->known.v[i].status == XPL_OPEN && !d->known.v[i].undecided && !d->too_large && !d->missed &&
+		if (d->known.v[i].status == XPL_OPEN && d->known.v[i].met && !d->known.v[i].undecided && !d->too_large && !d->missed &&
 		    !d->cut && !d->unknown_left)
 			d->known.v[i].status = XPL_INFEASIBLE;
 	return NULL;

@@ -18,6 +18,7 @@ struct search {
 	/* pattern */
 	const uint32_t *steps;
 	unsigned nsteps;
+	bool loose; /* others may write between the steps, and reads see what they see: executing it decides */
 	/* visited: hashes of states */
 	uint64_t *seen;
 	size_t nseen, cap;
@@ -325,7 +326,7 @@ static bool fits(struct search *s, const struct xpl_event *e, unsigned *done, bo
 		s->path->obstacles.order = true;
 		return false;
 	}
-	if (xpl_writes(e) && is_open(s, e->target, *done)) {
+	if (!s->loose && xpl_writes(e) && is_open(s, e->target, *done)) {
 		s->path->obstacles.writes = true;
 		return false;
 	}
@@ -449,6 +450,8 @@ static bool advance(struct search *s, uint64_t *st, uint64_t *next, uint32_t t, 
 	if (!e)
 		return false;
 	enum can can = can_go(s, st, e, &value);
+	if (can == OTHERWISE && s->loose)
+		can = CAN;
 	if (can == CANNOT) {
 		note_blocked(s, e);
 		return false;
@@ -549,6 +552,22 @@ enum xpl_found xpl_search_pattern(const struct xpl_trace *t, const uint32_t *ste
 	search_new(&s, t, most, out);
 	s.steps = steps;
 	s.nsteps = n;
+	answer = walk(&s);
+	search_free(&s);
+	return answer;
+}
+
+enum xpl_found xpl_search_order(const struct xpl_trace *t, uint32_t first, uint32_t second, uint64_t most,
+				struct xpl_path *out)
+{
+	uint32_t steps[2] = { first, second };
+	struct search s;
+	enum xpl_found answer;
+
+	search_new(&s, t, most, out);
+	s.steps = steps;
+	s.nsteps = 2;
+	s.loose = true;
 	answer = walk(&s);
 	search_free(&s);
 	return answer;

@@ -42,6 +42,10 @@ struct xpl_path {
 enum xpl_found xpl_search_pattern(const struct xpl_trace *t, const uint32_t *steps, unsigned n,
 				  uint64_t most, struct xpl_path *out);
 
+/* An order in which `second' comes behind `first', whatever comes between and reads see: a guess, to be executed. */
+enum xpl_found xpl_search_order(const struct xpl_trace *t, uint32_t first, uint32_t second, uint64_t most,
+				struct xpl_path *out);
+
 /* A read (or a try) that would see something else than in the trace: the next event of `thread' in this state. */
 struct xpl_way_out {
 	const uint32_t *position; /* by thread: events executed */
