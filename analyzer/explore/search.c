@@ -30,12 +30,6 @@ struct search {
 	bool *try_on;       /* by object: somebody tries to lock it */
 };
 
-static uint64_t *thread_word(const struct search *s, uint64_t *st, uint32_t t)
-{
-	(void)s;
-	return &st[t];
-}
-
 static uint64_t *var_word(const struct search *s, uint64_t *st, uint32_t v)
 {
 	return &st[s->vars_at + v];
@@ -197,7 +191,7 @@ static void start(struct search *s, uint64_t *st)
 
 	memset(st, 0, s->words * sizeof *st);
 	for (uint32_t i = 0; i < t->nthreads; i++)
-		*thread_word(s, st, i) = t->threads[i].from_start ? ALIVE : 0;
+		st[i] = t->threads[i].from_start ? ALIVE : 0;
 	for (uint32_t i = 0; i < t->vars.n; i++)
 		*var_word(s, st, i) = t->vars.v[i].init;
 	for (uint32_t i = 0; i < t->objects.n; i++) {
