@@ -149,6 +149,8 @@ void report_html(FILE *f, const struct report *r);
 void report_json(FILE *f, const struct report *r);
 void report_dot(FILE *f, const struct report *r);
 void report_markdown(FILE *f, const struct report *r);
+/* Finds out what its URIs are relative to, while the process may still look. */
+void report_sarif_prepare(void);
 void report_sarif(FILE *f, const struct report *r);
 
 /* Of several numbers, for whoever writes JSON: what trying a hint showed. */

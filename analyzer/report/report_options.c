@@ -113,6 +113,8 @@ err_t report_options_hold(const struct report_options *o)
 {
 	const char *const files[] = { o->html, o->dot, o->sarif };
 
+	if (o->sarif)
+		report_sarif_prepare();
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
 		if (files[i] && strcmp(files[i], "-"))
 			TRY(newfile_hold(files[i], NEWFILE_GIVEN, 0666));

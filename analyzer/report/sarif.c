@@ -84,6 +84,11 @@ static const char *source_root(void)
 	return root;
 }
 
+void report_sarif_prepare(void)
+{
+	source_root();
+}
+
 /* Without "." and "..", as compilers that run elsewhere leave them; malloc'd. */
 static char *plain_path(const char *file)
 {
