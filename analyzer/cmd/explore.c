@@ -88,6 +88,12 @@ static void print_end(const struct explore_result *r)
 	const struct xpl_drive *d = &r->drive;
 	uint64_t open = with_status(d, XPL_OPEN);
 
+	if (r->cut_after > 0)
+		printf("the first run did not end within %.1f s: it was ended then; let it do less, or give it more "
+		       "time (--limit, --time)\n", r->cut_after);
+	if (r->looked_at)
+		printf("  its first %llu instructions are looked at, and orders are executed for no longer\n",
+		       (unsigned long long)r->looked_at);
 	if (d->exhausted)
 		puts("nothing left: every order gives what an executed one gave, and every other pattern is proved impossible");
 	else if (r->interrupted)
@@ -227,6 +233,8 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_bool(&j, "exhausted", d->exhausted);
 	json_bool(&j, "interrupted", r->interrupted);
 	json_bool(&j, "first_run_failed", r->first_failed);
+	json_bool(&j, "first_run_endless", r->cut_after > 0);
+	json_uint(&j, "looked_at", r->looked_at);
 	json_uint(&j, "schedules", d->schedules);
 	json_uint(&j, "constraints", d->constraints);
 	json_uint(&j, "discarded", d->cores_used);

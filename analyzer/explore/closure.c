@@ -261,7 +261,7 @@ static void look(struct xpl_drive *d, uint32_t trace)
 	struct looking l = { d, d->closure, d->traces.v[trace], trace, false };
 	bool finals = d->o->strategy == XPL_MCR;
 	const struct xpl_ways ways = { &l, on_way, on_deadlock, finals ? on_last : NULL };
-	struct xpl_path path = { 0 };
+	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
 
 	if (finals) {
 		uint32_t *all = xcalloc(l.t->nthreads + 1, sizeof *all);
@@ -272,8 +272,8 @@ static void look(struct xpl_drive *d, uint32_t trace)
 		free(all);
 	}
 
-	if (xpl_search_ways(l.t, &ways, MAX_STATES, &path) != XPL_IMPOSSIBLE)
-		d->too_large++;
+	enum xpl_found how = xpl_search_ways(l.t, &ways, MAX_STATES, &path);
+	d->too_large += how == XPL_TOO_LARGE || l.full;
 	d->states += path.states;
 	xpl_path_free(&path);
 }

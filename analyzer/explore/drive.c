@@ -7,6 +7,7 @@
 
 #define MAX_TRACES 20000u
 #define PCT_DEPTH 3u
+#define STOP_EVERY 65536u /* patterns told: some ten milliseconds */
 
 const char *const xpl_reason_name[XPL_REASONS] = {
 	[XPL_BY_ORDER] = "order", [XPL_BY_LOCKS] = "locks", [XPL_BY_DATA] = "values", [XPL_BY_WRITES] = "writes",
@@ -74,6 +75,17 @@ bool xpl_drive_over(struct xpl_drive *d)
 	return d->over;
 }
 
+bool xpl_drive_stops(void *arg)
+{
+	struct xpl_drive *d = arg;
+
+	if (d->o->deadline > 0 && xpl_now() >= d->o->deadline)
+		d->over = d->late = true;
+	else if (d->o->progress && d->o->progress(d->o->arg))
+		d->stopped = d->late = true;
+	return d->late;
+}
+
 /* A thread that has seen the same does the same. */
 const struct xpl_event *xpl_drive_next(const struct xpl_drive *d, const struct xpl_trace *t, uint32_t thread)
 {
@@ -105,7 +117,7 @@ static uint64_t address_of(const struct xpl_trace *t, uint32_t event)
 	return t->vars.v[e->target].word + (uint64_t)__builtin_ctzll(e->mask) / 8;
 }
 
-static void take_pattern(void *arg, const struct xpl_pattern *p)
+static void take_one(void *arg, const struct xpl_pattern *p)
 {
 	struct taking *t = arg;
 	struct xpl_known *k = xpl_known_at(t->d, p->key);
@@ -142,12 +154,20 @@ static void take_pattern(void *arg, const struct xpl_pattern *p)
 	k->wanted = true;
 }
 
+static bool take_pattern(void *arg, const struct xpl_pattern *p)
+{
+	struct xpl_drive *d = ((struct taking *)arg)->d;
+
+	take_one(arg, p);
+	return !(++d->told % STOP_EVERY) && xpl_drive_stops(d);
+}
+
 static void take_in(struct xpl_drive *d, struct xpl_trace *t, uint32_t number)
 {
 	struct taking taking = { d, number, t };
 	double by_kind[XPL_KINDS + 1], estimate;
 
-	if (!xpl_patterns(t, take_pattern, &taking, d->filtered))
+	if (!xpl_patterns(t, take_pattern, &taking, d->filtered) && !d->late)
 		d->cut = true;
 	d->cut |= t->cut;
 	estimate = xpl_patterns_estimate(t, by_kind);
@@ -347,6 +367,6 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 	if (done)
 		TRY(xpl_pcr_settle(d));
 	/* Patterns that another trace shows to be possible are open as long as one was given up. */
-	d->exhausted = done && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
+	d->exhausted = done && !d->late && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
 	return NULL;
 }

@@ -61,7 +61,7 @@ struct xpl_drive_options {
 	bool (*bad_exit)(void *arg, int status);
 	/* A failing order: false: it does not count (it could not be confirmed). *stop: that is enough. */
 	bool (*failed)(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);
-	/* After every execution; true: stop. */
+	/* After every execution, and now and then in between; true: stop. */
 	bool (*progress)(void *arg);
 	void *arg;
 };
@@ -89,7 +89,9 @@ struct xpl_drive {
 	double first_seconds, began;
 	bool first_found;
 	bool exhausted, stopped, over; /* over: the budget */
+	bool late;                     /* work was given up in the middle: time, or asked to */
 	bool cut;                      /* some trace had more events than are looked at */
+	uint64_t told;                 /* patterns, for xpl_drive_stops() */
 	bool unknown_left;             /* orders were not executed to their end: what they hide is open */
 	char *left_why;
 	/* private */
@@ -114,6 +116,8 @@ void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct ma
 /* Executes it and takes in what it showed; *number: of its trace, XPL_NONE when it is not new or failed to run. */
 err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number);
 bool xpl_drive_over(struct xpl_drive *d);
+/* For long work in between (d is the argument): is the time over, or was it asked to stop? */
+bool xpl_drive_stops(void *arg);
 /* What the thread would do next behind the end of this trace, as another trace shows it; NULL: unknown. */
 const struct xpl_event *xpl_drive_next(const struct xpl_drive *d, const struct xpl_trace *t, uint32_t thread);
 struct xpl_known *xpl_known_at(struct xpl_drive *d, uint64_t key);

@@ -125,8 +125,10 @@ err_t xpl_native_run(struct xpl_native *n, const char *schedule, char **trace, c
 	pid_t pid = c.pid;
 	while (child_wait_any(&c, 1, 0.5) < 0 && !interrupt_pending())
 		files_thin_output(out);
+	n->timed_out = c.timed_out;
 	c.timed_out |= interrupt_pending() != 0;
 	child_finish(&c);
+
 	*trace = trace_in(dir, pid);
 	if (output)
 		*output = tail_of(out);

@@ -14,6 +14,7 @@ struct xpl_native {
 	char work[PATH_MAX - 64];
 	char input[PATH_MAX];
 	uint64_t runs;
+	bool timed_out;        /* the last run was ended by that limit */
 };
 
 err_t xpl_native_open(struct xpl_native *n);

@@ -19,6 +19,7 @@
 #define LEAST_INSNS 2000000ull /* an order may take, and ... */
 #define MOST_RECORDED 500000000ull /* instructions of the recorded run: seconds */
 #define MOST_INSNS 40000000ull /* a second or two */
+#define MOST_ENDLESS 4000000ull /* instructions of a recorded run that did not end, and of an order of it */
 #define LONGER 10u         /* ... times as many as the recorded run */
 #define RUNS_EACH 2u       /* native runs per order */
 
@@ -29,6 +30,7 @@ struct session {
 	struct xpl_executor executor;
 	struct xpl_drive_options drive;
 	uint64_t most; /* instructions of one order */
+	double follow_until; /* CLOCK_MONOTONIC; 0: nothing is followed */
 };
 
 /* ---- executing ---- */
@@ -174,16 +176,17 @@ static bool over(void *arg, uint64_t insns, double part)
 
 	(void)insns;
 	(void)part;
-	return interrupt_pending() || (s->drive.deadline > 0 && xpl_now() > s->drive.deadline);
+	/* Later the machine must not stop by itself: what is executed then is bounded in other ways. */
+	return s->follow_until > 0 && (interrupt_pending() || xpl_now() > s->follow_until);
 }
 
-static err_t follow(struct session *s, const char *trace)
+/* *given_up: it was asked to stop, or the time is over. */
+static err_t follow(struct session *s, const char *trace, bool *given_up)
 {
 	struct explore_result *r = s->res;
 	double left = s->drive.deadline > 0 ? s->drive.deadline - xpl_now() : FOLLOW_SECONDS;
-	struct mach_options m = { .keep_checkpoints = true, .timeout = left < LEAST_SECONDS ? LEAST_SECONDS :
-				  left < FOLLOW_SECONDS ? left : FOLLOW_SECONDS,
-				  .max_insns = MOST_RECORDED, .progress = over, .progress_arg = s };
+	struct mach_options m = { .keep_checkpoints = true, .progress = over, .progress_arg = s,
+				  .max_insns = r->cut_after > 0 ? MOST_ENDLESS : MOST_RECORDED };
 	struct mach_result how = { 0 };
 
 	TRY(trc_open(trace, 0, &r->t));
@@ -194,16 +197,25 @@ static err_t follow(struct session *s, const char *trace)
 		return err_new(ERR_NOANSWER, "%s holds no path: it cannot be executed in another order; record with "
 			       "--mode path", trace);
 	TRY(mach_open(r->t, r->images, &m, &r->run));
+	s->follow_until = xpl_now() + (left < LEAST_SECONDS ? LEAST_SECONDS : left < FOLLOW_SECONDS ? left :
+				       FOLLOW_SECONDS);
 	err_t e = mach_follow(r->run, &how);
-	if (!e && how.end != MACH_END_EXIT && how.end != MACH_END_PATH)
+	s->follow_until = 0;
+	if (!e && how.end == MACH_END_STOPPED && mach_length(r->run) >= m.max_insns)
+		r->looked_at = mach_length(r->run);
+	else if (!e && how.end == MACH_END_STOPPED)
+		*given_up = true;
+	else if (!e && how.end != MACH_END_EXIT && how.end != MACH_END_PATH)
 		e = err_new(ERR_NOANSWER, "the recorded run could not be followed to its end: %s",
 			    how.why ? how.why : "no reason was given");
 	/* One that was ended by its time limit never ends: that is no failure of an order. */
-	s->drive.endless = how.end == MACH_END_PATH;
+	s->drive.endless = how.end == MACH_END_PATH || r->looked_at || r->cut_after > 0;
 	mach_result_free(&how);
 	s->most = LEAST_INSNS + LONGER * mach_length(r->run);
 	if (s->most > MOST_INSNS)
 		s->most = MOST_INSNS;
+	if (r->looked_at && s->most > r->looked_at)
+		s->most = r->looked_at;
 	return e;
 }
 
@@ -228,7 +240,8 @@ static err_t compare(struct session *s)
 		struct xpl_drive_options o = { .strategy = other, .seed = s->o->seed, .keep_going = true,
 					       .max_schedules = r->drive.schedules < LEAST_COMPARED ? LEAST_COMPARED :
 								r->drive.schedules,
-					       .deadline = xpl_now() + COMPARE_SECONDS };
+					       .deadline = xpl_now() + COMPARE_SECONDS,
+					       .progress = on_progress, .arg = s };
 		struct xpl_seen seen = { 0 };
 		struct xpl_drive d;
 
@@ -247,20 +260,37 @@ static err_t compare(struct session *s)
 	return e;
 }
 
+/* What was followed of a run that does not end may be one thread's part alone. */
+static err_t all_in_turn(struct session *s)
+{
+	uint32_t number;
+
+	return xpl_drive_try(&s->res->drive, NULL, 0, &number);
+}
+
 static err_t explore_from(struct session *s, const char *trace)
 {
 	struct explore_result *r = s->res;
 	struct xpl_seen seen = { 0 };
 
-	TRY(follow(s, trace));
+	bool given_up = false;
+
+	TRY(follow(s, trace, &given_up));
 	if (r->t->failure)
 		return first_failure(s, trace);
+	if (given_up) {
+		r->interrupted = interrupt_pending();
+		r->drive.over = !r->interrupted;
+		return NULL;
+	}
 	TRY(xpl_prelude_find(r->run, r->images, &r->prelude));
 	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, &seen));
 	struct xpl_trace *first = seen.trace;
 	seen.trace = NULL;
 	xpl_seen_free(&seen);
 	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
+	if (!e && r->looked_at)
+		e = all_in_turn(s);
 	if (e) {
 		xpl_trace_free(first);
 		return e;
@@ -268,7 +298,9 @@ static err_t explore_from(struct session *s, const char *trace)
 	TRY(xpl_drive_go(&r->drive, first));
 	keep_curve(r, 0, strategy_names[s->o->strategy], &r->drive);
 	if (!r->interrupted)
-		TRY(xpl_races_find(&r->drive, &s->executor, s->drive.deadline, &r->races));
+		TRY(xpl_races_find(&r->drive, &s->executor, &r->races));
+	/* What is cut short is no proof. */
+	r->drive.exhausted &= !r->looked_at;
 	if (s->o->compare && !r->interrupted)
 		TRY(compare(s));
 	return s->o->coverage ? xpl_coverage_write(&r->drive, r->images, s->o->coverage) : NULL;
@@ -282,8 +314,18 @@ static err_t record_and_explore(struct session *s)
 	TRY(xpl_native_open(&s->native));
 	if (s->o->trace)
 		return explore_from(s, s->o->trace);
+	/* No longer than there is time, but so long that something can be seen. */
+	double limit = s->native.limit, left = s->drive.deadline > 0 ? s->drive.deadline - xpl_now() : limit;
+	s->native.limit = left < LEAST_SECONDS ? LEAST_SECONDS : left < limit ? left : limit;
 	err_t e = xpl_native_run(&s->native, NULL, &trace, &s->res->output);
+	s->res->cut_after = s->native.timed_out ? s->native.limit : 0;
+	s->native.limit = limit;
 	s->res->record_seconds = xpl_now() - since;
+	s->res->interrupted = interrupt_pending();
+	if (!e && s->res->interrupted) {
+		free(trace);
+		return NULL;
+	}
 	if (!e && !trace)
 		e = err_new(ERR_NOANSWER, "the program left no trace: csched doctor says what may be wrong");
 	if (!e)

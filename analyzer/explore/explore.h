@@ -58,6 +58,8 @@ struct explore_result {
 	uint64_t native_runs;
 	double record_seconds, seconds;
 	bool interrupted;
+	double cut_after;                     /* seconds after which the first run was ended; 0: it ended by itself */
+	uint64_t looked_at;                   /* instructions of a run that is not followed to its end; 0: all */
 	char *output;                         /* of the recorded run, its end */
 	/* private */
 	struct trc *t;

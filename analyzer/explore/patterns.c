@@ -36,7 +36,7 @@ struct gen {
 	struct xpl_life *life;
 	struct access *a;       /* by event */
 	VEC(uint32_t) *of_var;  /* events by variable, in order */
-	void (*tell)(void *arg, const struct xpl_pattern *p);
+	bool (*tell)(void *arg, const struct xpl_pattern *p);
 	void *arg;
 	uint64_t *filtered;
 	uint64_t told;
@@ -153,7 +153,7 @@ static void tell(struct gen *g, unsigned kind, const uint32_t *steps)
 	}
 	if (p.rule)
 		g->filtered[p.rule]++;
-	g->tell(g->arg, &p);
+	g->full |= g->tell(g->arg, &p);
 }
 
 /* Every way in which these events are steps of this kind. */
@@ -341,7 +341,7 @@ static void look_at(struct gen *g)
 	free(last);
 }
 
-bool xpl_patterns(const struct xpl_trace *t, void (*tell_one)(void *arg, const struct xpl_pattern *p),
+bool xpl_patterns(const struct xpl_trace *t, bool (*tell_one)(void *arg, const struct xpl_pattern *p),
 		  void *arg, uint64_t filtered[XPL_RULES])
 {
 	struct gen g = { .t = t, .life = xpl_life_new(t), .tell = tell_one, .arg = arg, .filtered = filtered };

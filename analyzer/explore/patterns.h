@@ -45,9 +45,10 @@ extern const struct xpl_kind {
 
 /*
  * All instances of a trace that are in the table and that program order allows, one by one. Numbers of
- * others are added to filtered[rule]. false: there were more than anyone looks at.
+ * others are added to filtered[rule]. false: there were more than anyone looks at, or tell() had enough
+ * (true).
  */
-bool xpl_patterns(const struct xpl_trace *t, void (*tell)(void *arg, const struct xpl_pattern *p),
+bool xpl_patterns(const struct xpl_trace *t, bool (*tell)(void *arg, const struct xpl_pattern *p),
 		  void *arg, uint64_t filtered[XPL_RULES]);
 
 /* The paper's estimate of how many there are, from the places that read and write each variable. */

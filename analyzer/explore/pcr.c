@@ -140,7 +140,7 @@ err_t xpl_pcr_step(struct xpl_drive *d, bool *done)
 	struct xpl_known *k;
 
 	while (!xpl_drive_over(d) && (k = best(d))) {
-		struct xpl_path path = { 0 };
+		struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
 		uint32_t trace = k->trace, steps[4], number;
 		uint64_t key = k->key;
 		enum xpl_found f;
@@ -149,7 +149,7 @@ err_t xpl_pcr_step(struct xpl_drive *d, bool *done)
 		memcpy(steps, k->steps, sizeof steps);
 		k->wanted = false; /* until another trace shows it in another way */
 		f = solve(d, k, trace, steps, k->n, MAX_STATES, &path);
-		if (f == XPL_TOO_LARGE)
+		if (f == XPL_TOO_LARGE || f == XPL_STOPPED)
 			k->undecided = true;
 		if (f == XPL_FOUND) {
 			struct mach_step *order;
@@ -185,18 +185,18 @@ struct settling {
 };
 
 /* An instance of a pattern that was never shown: does any order of this trace show it? */
-static void settle_one(void *arg, const struct xpl_pattern *p)
+static bool settle_one(void *arg, const struct xpl_pattern *p)
 {
 	struct settling *s = arg;
 	struct xpl_known *k = xpl_known_at(s->d, p->key);
-	struct xpl_path path = { 0 };
+	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = s->d };
 	struct order o = { .key = p->key };
 
 	if (k->status == XPL_COVERED || k->undecided)
-		return;
-	if (++s->n > MAX_SETTLED || (s->d->o->deadline > 0 && xpl_now() > s->d->o->deadline)) {
+		return false;
+	if (++s->n > MAX_SETTLED || xpl_drive_stops(s->d)) {
 		k->undecided = true;
-		return;
+		return false;
 	}
 	switch (solve(s->d, k, s->trace, p->steps, p->n, SETTLE_STATES, &path)) {
 	case XPL_FOUND:
@@ -205,12 +205,14 @@ static void settle_one(void *arg, const struct xpl_pattern *p)
 		vec_push(&s->orders, o);
 		break;
 	case XPL_TOO_LARGE:
+	case XPL_STOPPED:
 		k->undecided = true;
 		break;
 	default:
 		break;
 	}
 	xpl_path_free(&path);
+	return false;
 }
 
 /* Such orders give what another gave; they are executed because nothing else shows that they can be. */
@@ -235,15 +237,15 @@ err_t xpl_pcr_settle(struct xpl_drive *d)
 	struct settling s = { .d = d };
 	uint64_t none[XPL_RULES];
 
-	for (uint32_t i = 0; i < d->traces.n; i++) {
+	for (uint32_t i = 0; i < d->traces.n && !d->late; i++) {
 		s.trace = i;
 		memset(none, 0, sizeof none);
 		xpl_patterns(d->traces.v[i], settle_one, &s, none);
 	}
 	TRY(execute_found(&s));
 	for (size_t i = 0; i < d->known.n; i++)
-		if (d->known.v[i].status == XPL_OPEN && d->known.v[i].met && !d->known.v[i].undecided && !d->too_large && !d->missed &&
-		    !d->cut && !d->unknown_left)
+		if (d->known.v[i].status == XPL_OPEN && d->known.v[i].met && !d->known.v[i].undecided && !d->late &&
+		    !d->too_large && !d->missed && !d->cut && !d->unknown_left)
 			d->known.v[i].status = XPL_INFEASIBLE;
 	return NULL;
 }

@@ -180,7 +180,7 @@ static err_t run_order(struct xpl_drive *d, const struct xpl_executor *exec, str
 		       uint32_t first, uint32_t second, struct xpl_seen *seen, bool *done)
 {
 	const struct xpl_trace *t = d->traces.v[trace];
-	struct xpl_path path = { 0 };
+	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
 	struct mach_step *order;
 	size_t n;
 	err_t e = NULL;
@@ -246,11 +246,11 @@ static int worst_first(const void *a, const void *b)
 					    (x->second.pc > y->second.pc) - (x->second.pc < y->second.pc);
 }
 
-err_t xpl_races_find(struct xpl_drive *d, const struct xpl_executor *exec, double deadline, struct xpl_races *out)
+err_t xpl_races_find(struct xpl_drive *d, const struct xpl_executor *exec, struct xpl_races *out)
 {
-	for (uint32_t i = 0; i < d->traces.n && i < MAX_TRACES; i++)
+	for (uint32_t i = 0; i < d->traces.n && i < MAX_TRACES && !xpl_drive_stops(d); i++)
 		find_in(out, d->traces.v[i], i);
-	for (size_t i = 0; i < out->v.n && !(deadline > 0 && xpl_now() > deadline); i++)
+	for (size_t i = 0; i < out->v.n && !xpl_drive_stops(d); i++)
 		TRY(judge(d, exec, out, &out->v.v[i]));
 	if (out->v.n)
 		qsort(out->v.v, out->v.n, sizeof *out->v.v, worst_first);

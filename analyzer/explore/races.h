@@ -34,8 +34,8 @@ struct xpl_races {
 	bool more;               /* than are looked at */
 };
 
-/* All races of the traces of d, executed on exec until the deadline (CLOCK_MONOTONIC; 0: none). */
-err_t xpl_races_find(struct xpl_drive *d, const struct xpl_executor *exec, double deadline, struct xpl_races *out);
+/* All races of the traces of d, executed on exec, as long as d's options give it time. */
+err_t xpl_races_find(struct xpl_drive *d, const struct xpl_executor *exec, struct xpl_races *out);
 void xpl_races_free(struct xpl_races *r);
 
 #endif

@@ -8,6 +8,7 @@
  * A state is one array of 64-bit words: per thread its position and flags, per variable its value,
  * per object two words (owner and depth; readers, or: waiting and woken; or a count).
  */
+#define STOP_EVERY 4096u /* states: a millisecond or so */
 #define POSITION(w) ((uint32_t)(w))
 #define ALIVE (1ull << 32)   /* was made */
 #define STOPPED (1ull << 33) /* its last read saw something else: what it does then is not known */
@@ -523,6 +524,10 @@ static enum xpl_found walk(struct search *s)
 			continue;
 		if (++s->path->states > s->most) {
 			answer = XPL_TOO_LARGE;
+			break;
+		}
+		if (!(s->path->states % STOP_EVERY) && s->path->stop && s->path->stop(s->path->stop_arg)) {
+			answer = XPL_STOPPED;
 			break;
 		}
 		vec_push(&s->path->events, s->t->threads[t].events.v[e->index]);

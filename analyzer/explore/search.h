@@ -17,6 +17,7 @@ enum xpl_found {
 	XPL_FOUND,      /* path is an order that shows it; its last event may see another value */
 	XPL_IMPOSSIBLE, /* proved for all orders that the trace stands for */
 	XPL_TOO_LARGE,  /* more states than are looked at */
+	XPL_STOPPED,    /* path->stop said so */
 };
 
 /* What was in the way, of all that was tried. */
@@ -33,6 +34,9 @@ struct xpl_path {
 	VEC(uint32_t) events; /* numbers in the trace */
 	uint64_t states;
 	struct xpl_obstacles obstacles;
+	/* Asked every few thousand states; true: give up. NULL: nobody is asked. */
+	bool (*stop)(void *arg);
+	void *stop_arg;
 };
 
 /*
