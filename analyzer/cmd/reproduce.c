@@ -19,6 +19,7 @@ struct options {
 	const char *stack, *out, *header, *conf, *without;
 	uint64_t seed, tests, depth, runs;
 	double time;
+	struct found_options found;
 	struct cmd_common common;
 };
 
@@ -110,6 +111,18 @@ static void print_json(const struct reproduction *r)
 	json_print(&j, stdout);
 }
 
+static err_t write_junit(const struct reproduction *r)
+{
+	struct found_case c = { "csched reproduce", r->o->stack, FOUND_NOTHING, r->result.seconds, NULL, NULL, NULL };
+
+	if (reproduced(r))
+		c = testgen_case(c.suite, c.name, r->api, &r->result.violations.v[0]);
+	err_t e = found_write(&r->o->found, "csched reproduce", &c, 1);
+	if (reproduced(r))
+		testgen_case_free(&c);
+	return e;
+}
+
 /* The crashing function must be one that a test can call on an object. */
 static err_t find_object(struct reproduction *r)
 {
@@ -156,6 +169,7 @@ static err_t work(struct reproduction *r, const char *library)
 		.native_runs = (unsigned)o->runs, .wanted = goal_wanted, .reaches = goal_reaches, .arg = &r->goal,
 	};
 	TRY(testgen_parse_rules(o->without, &r->to.rules));
+	TRY(found_check(&o->found));
 	TRY(stack_read(o->stack, &r->stack));
 	TRY(api_read(library, o->header, &r->api));
 	if (o->conf)
@@ -193,6 +207,7 @@ int cmd_reproduce(int argc, char **argv)
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the test; csched-reproduce by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm the test by so many runs of the real program; 3 by default" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing run" },
+		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -212,6 +227,8 @@ int cmd_reproduce(int argc, char **argv)
 		print_json(&r);
 	else if (!e)
 		print_text(&t, &r);
+	if (!e)
+		e = write_junit(&r);
 	bool found = reproduced(&r);
 	testgen_result_free(&r.result);
 	stack_free(&r.stack);
@@ -220,5 +237,5 @@ int cmd_reproduce(int argc, char **argv)
 	api_conf_free(&r.conf);
 	if (e)
 		return cmd_fail("reproduce", e);
-	return found ? 0 : ERR_NOANSWER;
+	return found_status(&o.found, found);
 }

@@ -17,9 +17,10 @@
 
 struct options {
 	bool list, no_explain;
-	const char *type, *strategy, *out, *header, *conf, *without, *junit;
+	const char *type, *strategy, *out, *header, *conf, *without;
 	uint64_t tests, violations, seed, depth, runs;
 	double time;
+	struct found_options found;
 	struct cmd_common common;
 };
 
@@ -197,41 +198,50 @@ void testgen_print_search(const struct term *t, const struct testgen_result *r)
 		fprintf(t->f, "  %s\n", r->remarks.v[i]);
 }
 
-static void xml_text(FILE *f, const char *s)
+struct found_case testgen_case(const char *command, const char *name, const struct api *a, const struct violation *v)
 {
-	for (; *s; s++)
-		if (*s == '&' || *s == '<' || *s == '>' || *s == '"')
-			fprintf(f, "&#%d;", *s);
-		else
-			fputc((unsigned char)*s < 32 && *s != '\n' ? '?' : *s, f);
+	char *p = seq_text(a, &v->test.prefix), *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	int base = (int)strlen(v->file) - 2; /* without .c */
+	struct strbuf b = { 0 };
+
+	strbuf_fmt(&b, "before: %s\nthread A: %s\nthread B: %s\ntest: %s\nschedule: %s\n", p, x, y, v->file, v->schedule);
+	if (v->native_failures)
+		strbuf_fmt(&b, "csched replay --native %.*s.csched -- %.*s\n", base, v->file, base, v->file);
+	free(p);
+	free(x);
+	free(y);
+	return (struct found_case){ command, name, FOUND_FAILURE, v->seconds, testgen_failure_text(a, &v->failure), NULL,
+				    strbuf_take(&b) };
 }
 
-static err_t write_junit(const char *path, const struct api *a, const struct testgen_options *o,
-			 const struct testgen_result *r)
+void testgen_case_free(struct found_case *c)
 {
-	FILE *f = fopen(path, "we");
+	free((char *)c->text);
+	free((char *)c->details);
+}
 
-	if (!f)
-		return err_errno("%s", path);
-	fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-	xml_text(f, a->objects.v[o->object].name);
-	fprintf(f, "\" tests=\"%" PRIu64 "\" failures=\"%zu\" time=\"%.3f\">\n", r->tests, r->violations.n, r->seconds);
-	for (size_t i = 0; i < r->violations.n; i++) {
-		const struct violation *v = &r->violations.v[i];
-		char *text = testgen_failure_text(a, &v->failure);
+/* One case for each violation, or the one that says that there was none. */
+static err_t write_junit(const struct options *o, const struct api *a, int object, const struct testgen_result *r)
+{
+	struct found_case *cases = xcalloc(r->violations.n + 1, sizeof *cases);
+	char *name = xasprintf("%s of %s", a->objects.v[object].name, a->soname);
+	size_t n = r->violations.n;
+	double before = 0;
 
-		fprintf(f, "  <testcase classname=\"csched.testgen\" name=\"violation-%zu\" time=\"%.3f\">\n"
-			"    <failure type=\"%s\" message=\"", i + 1, v->seconds, failure_kind(&v->failure));
-		xml_text(f, text);
-		fputs("\">", f);
-		xml_text(f, v->file);
-		fputs("</failure>\n  </testcase>\n", f);
-		free(text);
+	for (size_t i = 0; i < n; i++) {
+		cases[i] = testgen_case("csched testgen", name, a, &r->violations.v[i]);
+		/* Their times add up to that of the search until the last one. */
+		cases[i].seconds -= before;
+		before = r->violations.v[i].seconds;
 	}
-	if (!r->violations.n)
-		fputs("  <testcase classname=\"csched.testgen\" name=\"search\"/>\n", f);
-	fputs("</testsuite>\n", f);
-	return fclose(f) ? err_errno("%s", path) : NULL;
+	if (!n)
+		cases[0] = (struct found_case){ "csched testgen", name, FOUND_NOTHING, r->seconds, NULL, NULL, NULL };
+	err_t e = found_write(&o->found, "csched testgen", cases, n ? n : 1);
+	for (size_t i = 0; i < n; i++)
+		testgen_case_free(&cases[i]);
+	free(cases);
+	free(name);
+	return e;
 }
 
 /* ---- flow ---- */
@@ -303,8 +313,8 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 		e = testgen_write(&lab, to, &r.violations.v[i], (unsigned)i + 1);
 	server_stop(&lab.server);
 	*found = r.violations.n > 0;
-	if (!e && o->junit)
-		e = write_junit(o->junit, a, to, &r);
+	if (!e)
+		e = write_junit(o, a, to->object, &r);
 	if (!e && o->common.json) {
 		print_json(a, to, &r);
 	} else if (!e) {
@@ -331,6 +341,8 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 	if (strcmp(to.strategy, "coverage") && strcmp(to.strategy, "random"))
 		return err_new(ERR_USAGE, "--strategy is coverage or random, not '%s'", to.strategy);
 	TRY(testgen_parse_rules(o->without, &to.rules));
+	if (!o->list)
+		TRY(found_check(&o->found));
 	TRY(api_read(library, o->header, a));
 	if (o->conf)
 		TRY(api_conf_read(o->conf, *a, conf));
@@ -377,8 +389,8 @@ int cmd_testgen(int argc, char **argv)
 		{ "header", 0, "FILE", CMD_TEXT, &o.header, "take declarations from this C header" },
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the tests; csched-testgen by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm each test by so many runs of the real program; 3 by default" },
-		{ "junit", 0, "FILE", CMD_TEXT, &o.junit, "write the answer as JUnit XML, too" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing runs" },
+		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -398,5 +410,5 @@ int cmd_testgen(int argc, char **argv)
 	api_conf_free(&conf);
 	if (e)
 		return cmd_fail("testgen", e);
-	return found ? 0 : ERR_NOANSWER;
+	return o.list ? 0 : found_status(&o.found, found);
 }
