@@ -88,6 +88,12 @@ typedef bool lab_wanted(void *arg, const struct failure *f);
 err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
 		  lab_wanted *wanted, void *arg, bool *found, struct violation *out);
 
+/*
+ * minimise.c. Drops calls of a violation one at a time, as long as some interleaving of the others fails in the
+ * same, wanted way and no linearisation of them fails.
+ */
+err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violation *v);
+
 /* All orders of whole calls, each in a fresh process. *fails: one of them does. *n: executed. */
 err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails);
 

@@ -125,9 +125,10 @@ static err_t one_test(struct random *r, const struct plan *p, const struct suffi
 	v.number = r->r->tests;
 	if (!r->r->violations.n)
 		r->r->first_seconds = v.seconds;
+	err_t e = lab_minimise(r->lab, NULL, NULL, &v);
 	vec_push(&r->prints, failure_print(&v.failure));
 	vec_push(&r->r->violations, v);
-	return NULL;
+	return e;
 }
 
 static bool is_over(const struct random *r)

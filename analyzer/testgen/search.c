@@ -183,6 +183,7 @@ static err_t try_pair(struct search *s, const struct prefix *p, const struct tra
 	struct violation v;
 	struct test t;
 	bool found = false;
+	err_t e = NULL;
 
 	make_test(s, p, &s->moves.v[pair->a], &s->moves.v[pair->b], &t);
 	seq_ending(&s->lab->pools, &t.post);
@@ -193,12 +194,13 @@ static err_t try_pair(struct search *s, const struct prefix *p, const struct tra
 		v.number = s->r->tests;
 		if (!s->r->violations.n)
 			s->r->first_seconds = v.seconds;
+		e = lab_minimise(s->lab, s->o->wanted, s->o->arg, &v);
 		vec_push(&s->prints, failure_print(&v.failure));
 		vec_push(&s->r->violations, v);
 	}
 	s->done = s->done || lab_expired(s->lab) || (s->o->most_tests && s->r->tests >= s->o->most_tests) ||
 		  (s->o->most_violations && s->r->violations.n >= s->o->most_violations);
-	return NULL;
+	return e;
 }
 
 /* ---- one prefix ---- */
