@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -41,6 +42,7 @@ struct row {
 #define IF_SOCKET(name) { .nr = SYS_##name, .what = WHERE, .mask = ALL, .own_socket = true }
 #define NO(name, why) { .nr = SYS_##name, .what = FAIL, .error = why }
 
+#define WX (PROT_WRITE | PROT_EXEC)
 #define THREAD_FLAGS (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
@@ -54,8 +56,10 @@ static const struct row rows[] = {
 	IF(ioctl, 1, ALL, 0x5413 /* TIOCGWINSZ */), IF(ioctl, 1, ALL, 0x802c542a /* TCGETS2 */), NO(ioctl, ENOTTY),
 	/* the process outside */
 	IF_SOCKET(sendto), IF_SOCKET(recvmsg),
-	/* memory */
-	OK(mmap), OK(munmap), OK(mprotect), OK(mremap), OK(madvise), OK(msync), OK(brk),
+	/* memory: never writable and executable at once, as exec_space.c has it */
+	IF(mmap, 2, WX, 0), IF(mmap, 2, WX, PROT_WRITE), IF(mmap, 2, WX, PROT_EXEC), NO(mmap, EACCES),
+	IF(mprotect, 2, WX, 0), IF(mprotect, 2, WX, PROT_WRITE), IF(mprotect, 2, WX, PROT_EXEC), NO(mprotect, EACCES),
+	OK(munmap), OK(mremap), OK(madvise), OK(msync), OK(brk),
 	/* threads and signals of this process */
 	IF(clone, 0, THREAD_FLAGS | NAMESPACES, THREAD_FLAGS), NO(clone3, ENOSYS), OK(futex), OK(set_robust_list), OK(rseq), OK(exit),
 	OK(exit_group), OK(sched_yield), OK(sched_getaffinity), OK(getcpu), OK(rt_sigaction), OK(rt_sigprocmask), OK(rt_sigreturn),

@@ -244,6 +244,19 @@ static int uring(void *arg)
 	return SYS(SYS_io_uring_setup, 4, params) >= 0 ? GOT : NOTHING;
 }
 
+static int writable_code(void *arg)
+{
+	long page = SYS(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	(void)arg;
+	if (page < 0 || SYS(SYS_mprotect, page, 4096, PROT_READ | PROT_EXEC))
+		return 1; /* what the machine does */
+	return SYS(SYS_mmap, 0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1) >= 0 ||
+			       !SYS(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) ||
+			       SYS(SYS_pkey_mprotect, page, 4096, PROT_WRITE | PROT_EXEC, -1) >= 0 ?
+		       GOT : NOTHING;
+}
+
 static const struct attack {
 	const char *what;
 	int (*work)(void *);
@@ -254,7 +267,7 @@ static const struct attack {
 	{ "make a namespace by clone", namespaces }, { "make a namespace", unshares }, { "signal the process outside", signals },
 	{ "trace it", traces }, { "write its memory", writes_memory }, { "type on the user's terminal", types_for_the_user },
 	{ "x32 calls", x32 }, { "calls by int 0x80", old_gate }, { "raise a limit", raises_limit }, { "remove or rename a file", unlinks },
-	{ "use io_uring", uring },
+	{ "use io_uring", uring }, { "have a page that is writable and executable", writable_code },
 };
 
 static int run_quietly(int (*work)(void *), const struct sandbox_limits *l)
