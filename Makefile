@@ -123,14 +123,16 @@ $(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
 NO_WALL_OBJ := $(BUILD)/no-wall/native_allow.o $(BUILD)/no-wall/exec_space.o
 $(BUILD)/no-wall/%.o: analyzer/machine/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -DMACHINE_TEST_NO_WALL -MMD -MP -c -o $@ $<
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -DMACHINE_TEST_NO_WALL -MMD -MP -c -o $@ $<
 $(BUILD)/no-wall/csched: $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a
-	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
 # Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
 unit-tests: all
 	+@$(SUBMAKE) unit-bins
-unit-bins: $(UNIT_BIN)
+unit-bins: $(UNIT_BIN) $(BUILD)/no-wall/csched
 
 check: deps-check
 	+@$(SUBMAKE) all

@@ -7,9 +7,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define PAGE 4096u
-#define TRIES 16
-
 static struct exec_space *spaces;
 
 bool exec_space_holds(uintptr_t pc)
@@ -38,6 +35,8 @@ static void unlist(const struct exec_space *s)
 
 #ifndef MACHINE_TEST_NO_WALL
 
+#define PAGE 4096u
+#define TRIES 16
 /* Above all that the loader and sanitizers use, below where the kernel puts things by itself. */
 #define LOWEST (1ull << 45)
 #define SPREAD (3ull << 44)
@@ -62,6 +61,22 @@ static void *reserve(size_t size, int protection)
 
 	return at == MAP_FAILED ? NULL : at;
 }
+
+#else /* the wall is down, for a test of the one behind it: at distances that a stranger knows */
+
+#define LOWEST (1ull << 45)
+#define DISTANCE (1ull << 32)
+
+static void *reserve(size_t size, int protection)
+{
+	static uint64_t next = LOWEST;
+	void *at = mmap((void *)next, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	next += DISTANCE;
+	return at == MAP_FAILED ? NULL : at;
+}
+
+#endif
 
 /* The pages of shared memory once more, at a place of their own, to be executed. */
 static uint8_t *second_view(uint8_t *first, size_t size)
@@ -118,35 +133,3 @@ void *exec_random_map(size_t size)
 {
 	return reserve(size, PROT_READ | PROT_WRITE);
 }
-
-#else /* the wall is down, for a test of the one behind it: as it once was */
-
-static void *map(size_t size, int protection)
-{
-	void *at = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-bool exec_space_new(struct exec_space *s, size_t size)
-{
-	s->size = size;
-	s->write = s->run = map(size, PROT_READ | PROT_WRITE | PROT_EXEC);
-	list(s);
-	return s->write;
-}
-
-void exec_space_free(struct exec_space *s)
-{
-	unlist(s);
-	if (s->write)
-		munmap(s->write, s->size);
-	s->write = s->run = NULL;
-}
-
-void *exec_random_map(size_t size)
-{
-	return map(size, PROT_READ | PROT_WRITE);
-}
-
-#endif
