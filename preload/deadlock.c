@@ -26,7 +26,6 @@
 #include "preload/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 
 enum layout {
@@ -271,26 +270,28 @@ static bool certain(const struct shim_thread *t, const struct shim_thread *calle
 	}
 }
 
-/* Signals with handlers of the program's own: a handler may post a semaphore. */
+/* Has the program handlers of its own? One may post a semaphore. Those the kernel has of ours do not count. */
 static bool has_handlers(void)
 {
-	static char buf[4096] RAW_LARGE;
 	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
 				1ull << (SIGFPE - 1) | 1ull << (SIGILL - 1) |
 				1ull << (SIGABRT - 1) | 1ull << (SIGSYS - 1) |
 				1ull << (SIGTRAP - 1) | 1ull << (SIGPIPE - 1) |
 				3ull << 31; /* libc's own 32, 33 */
-	uint64_t caught = 0;
-	long n = raw_slurp("/proc/thread-self/status", buf, sizeof buf);
 
-	for (long i = 0; i + 24 < n; i++) {
-		if (memcmp(buf + i, "\nSigCgt:\t", 9))
+	for (int sig = 1; sig <= 64; sig++) {
+		struct {
+			uint64_t handler, flags, restorer, mask;
+		} now;
+
+		if (faults >> (sig - 1) & 1)
 			continue;
-		for (const char *p = buf + i + 9; *p && *p != '\n'; p++)
-			caught = caught << 4 | (uint64_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
-		return caught & ~faults;
+		if (raw(SYS_rt_sigaction, sig, NULL, &now, sizeof now.mask))
+			return true;
+		if (now.handler > 1 && !(tr_stands_in && tr_stands_in(sig, now.handler)))
+			return true;
 	}
-	return true;
+	return false;
 }
 
 /* caller: the thread that is just about to block, NULL when all are seen asleep. */

@@ -240,6 +240,8 @@ bool tr_is_native(const struct shim_thread *t) __attribute__((weak));
 /* The application's stack pointer and pc where the thread was last seen; false: unknown. */
 bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	__attribute__((weak));
+/* The kernel's handler of the signal is the translator's, and the program itself has none. */
+bool tr_stands_in(int sig, uint64_t handler) __attribute__((weak));
 
 /* interpose/: the i-th part of our memory that wrappers use, in whole pages; false: there are no more. */
 bool shim_wrappers_memory(unsigned i, uint64_t *start, uint64_t *end);

@@ -340,6 +340,11 @@ void sig_restore_native(struct tr_ctx *c)
 
 struct tr_signal_table tr_shared_signals;
 
+bool tr_stands_in(int sig, uint64_t now)
+{
+	return now == (uint64_t)handler && tr_shared_signals.act[sig].handler <= 1;
+}
+
 void tr_signals_init(struct tr_ctx *c)
 {
 	c->signals = &tr_shared_signals;

@@ -211,6 +211,18 @@ static void woken_by_handler(void)
 		;
 }
 
+/* Nobody posts: the handler that would have is taken back, and what else ends a process is ignored or left alone. */
+static void handler_gone(void)
+{
+	sem_init(&s, 0, 0);
+	signal(SIGALRM, on_alarm);
+	signal(SIGALRM, SIG_DFL);
+	signal(SIGUSR1, on_alarm);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	sem_wait(&s);
+}
+
 static void *ping(void *arg)
 {
 	for (int i = 0; i < 20000; i++) {
@@ -315,6 +327,7 @@ static const struct {
 	{ "join-each-other", join_each_other }, { "upgrade", upgrade },
 	{ "last-leaves", last_leaves }, { "last-words", last_words },
 	{ "all-asleep", all_asleep }, { "barrier-short", barrier_short },
+	{ "handler-gone", handler_gone },
 	{ "woken-by-handler", woken_by_handler }, { "pingpong", pingpong },
 	{ "many-barriers", many_barriers }, { "handover", handover }, { "refused", refused },
 };
