@@ -75,6 +75,13 @@ void door_grant(const char *path)
 	vec_push(&granted, xasprintf("%.*s", bare_length(path), path));
 }
 
+void door_grant_alone(const char *path)
+{
+	while (granted.n)
+		free(granted.v[--granted.n]);
+	door_grant(path);
+}
+
 /* ---- traces ---- */
 
 /* Right in a directory that was named? */

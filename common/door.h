@@ -35,6 +35,8 @@ int door_open(enum door_kind kind, const char *name);
 
 /* The user named it on the command line: a trace, a .sym file. */
 void door_grant(const char *path);
+/* Likewise, and nothing that was named before: the process read other traces for itself. */
+void door_grant_alone(const char *path);
 /* The user wants sources to be looked for there, too. */
 void door_add_sources(const char *dir);
 /* Those of $CSCHED_SOURCE_PATH. */

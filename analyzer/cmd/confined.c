@@ -59,7 +59,7 @@ int confined_run(const struct confined *c, int (*work)(void *), void *arg)
 
 	if (c->timeout > 0)
 		o.limits.seconds = c->timeout * (1 + GRACE_PART) + GRACE_SECONDS;
-	door_grant(c->input);
+	door_grant_alone(c->input);
 	door_sources_from_environment();
 #ifdef __SANITIZE_ADDRESS__
 	confined_off = true; /* its leak checker traces us */
