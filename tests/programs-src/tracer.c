@@ -34,9 +34,9 @@ int main(int c, char **v)
 		pthread_attr_setschedpolicy(&a, SCHED_FIFO);
 		pthread_attr_setschedparam(&a, &s);
 		int e = pthread_create(&t, &a, ff, 0);
-		printf("%d\n", e);
 		if (!e)
 			pthread_join(t, 0);
+		printf("%d\n", e); /* not before: the thread prints, too */
 		return 0;
 	}
 	k = fork();
