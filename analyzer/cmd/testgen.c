@@ -16,7 +16,7 @@
 #define DEFAULT_DEPTH 3
 
 struct options {
-	bool list, no_explain;
+	bool list, no_explain, results;
 	const char *type, *strategy, *out, *header, *conf, *without;
 	uint64_t tests, violations, seed, depth, runs;
 	double time;
@@ -147,6 +147,44 @@ void testgen_json_violation(struct json *j, const struct api *a, const struct vi
 	free(y);
 }
 
+/* Not a failure: nothing crashed, and whether it matters is for the library's documentation to say. */
+static void print_odd(const struct term *t, const struct api *a, const struct violation *v)
+{
+	char *text = testgen_odd_text(a, v), *p = seq_text(a, &v->test.prefix);
+	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+
+	term_print(t, TERM_YELLOW, "not linearisable");
+	fprintf(t->f, "  %s\n  before    %s\n  thread A  %s\n  thread B  %s\n", text, p, x, y);
+	fprintf(t->f, "  none of the %u orders of whole calls does that\n", v->linearisations);
+	fprintf(t->f, "  test      %s\n  schedule  %s\n", v->file, v->schedule);
+	free(text);
+	free(p);
+	free(x);
+	free(y);
+}
+
+static void json_odd(struct json *j, const struct api *a, const struct violation *v)
+{
+	char *text = testgen_odd_text(a, v), *p = seq_text(a, &v->test.prefix);
+	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+
+	json_object(j, NULL);
+	json_str(j, "kind", v->odd_state ? "state" : "results");
+	json_str(j, "what", text);
+	json_str(j, "test", v->file);
+	json_str(j, "schedule", v->schedule);
+	json_str(j, "before", p);
+	json_str(j, "thread_a", x);
+	json_str(j, "thread_b", y);
+	json_uint(j, "linearisations", v->linearisations);
+	json_num(j, "seconds", v->seconds);
+	json_end(j);
+	free(text);
+	free(p);
+	free(x);
+	free(y);
+}
+
 static void print_json(const struct api *a, const struct testgen_options *o, const struct testgen_result *r)
 {
 	struct json j = { 0 };
@@ -162,6 +200,12 @@ static void print_json(const struct api *a, const struct testgen_options *o, con
 		json_end(&j);
 	}
 	json_end(&j);
+	if (o->results) {
+		json_array(&j, "not_linearisable");
+		for (size_t i = 0; i < r->odd.n; i++)
+			json_odd(&j, a, &r->odd.v[i]);
+		json_end(&j);
+	}
 	json_uint(&j, "tests", r->tests);
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "first_seconds", r->first_seconds);
@@ -311,6 +355,8 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 		e = strcmp(to->strategy, "random") ? testgen_search(&lab, to, &r) : testgen_random(&lab, to, &r);
 	for (size_t i = 0; i < r.violations.n && !e; i++)
 		e = testgen_write(&lab, to, &r.violations.v[i], (unsigned)i + 1);
+	for (size_t i = 0; i < r.odd.n && !e; i++)
+		e = testgen_write_odd(&lab, to, &r.odd.v[i], (unsigned)i + 1);
 	server_stop(&lab.server);
 	*found = r.violations.n > 0;
 	if (!e)
@@ -322,6 +368,8 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 			testgen_print_violation(t, a, &r.violations.v[i]);
 		fprintf(t->f, "%zu violation%s of %s\n", r.violations.n, r.violations.n == 1 ? "" : "s",
 			a->objects.v[to->object].name);
+		for (size_t i = 0; i < r.odd.n; i++)
+			print_odd(t, a, &r.odd.v[i]);
 		testgen_print_search(t, &r);
 	}
 	testgen_result_free(&r);
@@ -334,7 +382,8 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 	struct testgen_options to = {
 		.strategy = o->strategy ? o->strategy : "coverage", .out = o->out ? o->out : "csched-testgen",
 		.seed = o->seed, .most_tests = o->tests, .most_violations = o->violations, .depth = (unsigned)o->depth,
-		.seconds = o->time, .explain = !o->no_explain, .quiet = o->common.json, .native_runs = (unsigned)o->runs,
+		.seconds = o->time, .results = o->results,
+		.explain = !o->no_explain, .quiet = o->common.json, .native_runs = (unsigned)o->runs,
 	};
 	char out[PATH_MAX], *shim = NULL;
 
@@ -389,6 +438,8 @@ int cmd_testgen(int argc, char **argv)
 		{ "header", 0, "FILE", CMD_TEXT, &o.header, "take declarations from this C header" },
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the tests; csched-testgen by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm each test by so many runs of the real program; 3 by default" },
+		{ "results", 0, NULL, CMD_FLAG, &o.results,
+		  "also report results and states that no order of whole calls gives" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing runs" },
 		FOUND_OPTIONS(&o.found),
 		{ 0 },

@@ -224,8 +224,7 @@ static void read_pointer(struct api *a, Dwarf_Die *t, bool reference, struct api
 		   is_aggregate(dwarf_tag(&second))) {
 		object_type(a, &second, inner, false, API_OUT, out);
 	} else if (tag == DW_TAG_pointer_type) {
-		out->kind = API_SCALAR;
-		out->size = 8;
+		out->kind = API_SCALAR; /* of size 0: what it holds is an address */
 		out->spelling = xstrdup("void *");
 	} else {
 		trouble(out, "a pointer to something this program cannot make");

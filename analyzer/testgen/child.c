@@ -22,10 +22,9 @@ struct cxx_string {
 
 static struct job *job;
 static unsigned char storage[JOB_STORAGE] __attribute__((aligned(64)));
-static size_t storage_used;
-static uint64_t words[JOB_CALLS * 2]; /* out-parameters and scalars */
-static unsigned char buffers[JOB_CALLS * 2][JOB_BUFFER];
-static unsigned nwords, nbuffers;
+/* Where they lie depends on the call, not on which one comes first: objects may keep the address. */
+static uint64_t words[JOB_CALLS][API_PARAMS]; /* out-parameters */
+static unsigned char buffers[JOB_CALLS][API_PARAMS][JOB_BUFFER];
 static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B */
 static __thread int my_call = -1;
 
@@ -102,30 +101,36 @@ static uint64_t make_string(const char *text)
 	return (uint64_t)s;
 }
 
-static uint64_t out_word(unsigned call)
+static uint64_t out_word(unsigned call, unsigned arg)
 {
-	uint64_t *w = &words[nwords++ % (JOB_CALLS * 2)];
+	uint64_t *w = &words[call][arg];
 
 	/* Big enough, and the same one for whoever asks for the result of this call. */
 	job->results[call] = (int64_t)w;
 	return (uint64_t)w;
 }
 
-static uint64_t place(unsigned call, uint64_t size)
+/* Behind the places of all arguments before this one. */
+static uint64_t place(unsigned call, unsigned arg)
 {
-	size_t at = storage_used;
+	uint64_t at = 0, size = 0;
 
-	size = (size + 63) & ~63ull;
-	if (at + size > sizeof storage)
-		_exit(0);
-	storage_used = at + size;
+	for (unsigned i = 0; i <= call; i++)
+		for (unsigned k = 0; k < (i == call ? arg + 1 : job->calls[i].nargs); k++) {
+			if (job->calls[i].args[k].kind != JOB_PLACE)
+				continue;
+			at += size;
+			size = ((uint64_t)job->calls[i].args[k].value + 63) & ~63ull;
+			if (size > sizeof storage || at > sizeof storage - size)
+				_exit(0);
+		}
 	job->results[call] = (int64_t)(storage + at);
 	return (uint64_t)(storage + at);
 }
 
-static uint64_t buffer(void)
+static uint64_t buffer(unsigned call, unsigned arg)
 {
-	unsigned char *b = buffers[nbuffers++ % (JOB_CALLS * 2)];
+	unsigned char *b = buffers[call][arg];
 
 	for (unsigned i = 0; i < JOB_BUFFER; i++)
 		b[i] = (unsigned char)(i + 1);
@@ -133,14 +138,16 @@ static uint64_t buffer(void)
 	return (uint64_t)b;
 }
 
-static uint64_t argument(unsigned call, const struct job_arg *a)
+static uint64_t argument(unsigned call, unsigned arg)
 {
+	const struct job_arg *a = &job->calls[call].args[arg];
+
 	switch (a->kind) {
 	case JOB_TEXT_AT: return (uint64_t)(job->text + a->value);
-	case JOB_BUFFER_OF: return buffer();
+	case JOB_BUFFER_OF: return buffer(call, arg);
 	case JOB_RESULT: return (uint64_t)job->results[a->value];
-	case JOB_OUT: return out_word(call);
-	case JOB_PLACE: return place(call, (uint64_t)a->value);
+	case JOB_OUT: return out_word(call, arg);
+	case JOB_PLACE: return place(call, arg);
 	case JOB_STUB: return a->value ? (uint64_t)stub1 : (uint64_t)stub0;
 	case JOB_STRING: return make_string(job->text + a->value);
 	default: return (uint64_t)a->value;
@@ -174,13 +181,17 @@ static void make_call(unsigned index)
 	double x[8] = { 0 };
 	unsigned ng = 0, nx = 0;
 	bool keeps = false;
+	struct { const void *at; uint8_t size; } numbers[API_PARAMS];
+	unsigned nnumbers = 0;
 	bool sret = c->result == API_STRING && c->result_size;
 
 	if (sret)
 		g[ng++] = (int64_t)make_string("");
 	for (unsigned i = 0; i < c->nargs; i++) {
-		uint64_t v = argument(index, &c->args[i]);
+		uint64_t v = argument(index, i);
 
+		if (c->args[i].number)
+			numbers[nnumbers].at = (const void *)v, numbers[nnumbers++].size = c->args[i].number;
 		keeps |= c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE;
 		if (!(c->float_args & 1u << i)) {
 			if (ng < 10)
@@ -211,6 +222,12 @@ static void make_call(unsigned index)
 				job->results[index] = *(int64_t *)job->results[index];
 	} else {
 		job->results[index] = narrowed(c, r);
+	}
+	for (unsigned i = 0; i < nnumbers; i++) {
+		uint64_t v = 0;
+
+		memcpy(&v, numbers[i].at, numbers[i].size < sizeof v ? numbers[i].size : sizeof v);
+		job->filled[index] = (job->filled[index] ^ v) * 1099511628211ull;
 	}
 	job->ran[index] = true;
 	__atomic_fetch_add(&job->calls_done, 1, __ATOMIC_RELAXED);
@@ -307,16 +324,26 @@ static void run_threads(bool a, bool b)
 		pthread_join(t[1], NULL);
 }
 
+/* Is it a value, not the address of something? */
+static bool is_number(const struct job_call *c)
+{
+	for (unsigned i = 0; i < c->nargs; i++)
+		if (c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE)
+			return false;
+	return c->result == API_INT || c->result == API_FLOAT;
+}
+
 static uint64_t hash_results(void)
 {
 	uint64_t h = 14695981039346656037ull;
 
 	/* Of pointers only whether they are null: where memory lies depends on the order. */
 	for (unsigned i = 0; i < job->ncalls; i++) {
-		int64_t v = job->calls[i].result == API_INT || job->calls[i].result == API_FLOAT ? job->results[i] :
-			    job->results[i] != 0;
-		if (job->calls[i].part == JOB_A || job->calls[i].part == JOB_B)
-			h = (h ^ (uint64_t)v ^ (uint64_t)i << 56) * 1099511628211ull;
+		const struct job_call *c = &job->calls[i];
+		int64_t v = c->result == API_VOID ? 0 : is_number(c) ? job->results[i] : job->results[i] != 0;
+
+		if (c->part == JOB_A || c->part == JOB_B)
+			h = ((h ^ (uint64_t)v ^ (uint64_t)i << 56) * 1099511628211ull ^ job->filled[i]) * 1099511628211ull;
 	}
 	return h;
 }

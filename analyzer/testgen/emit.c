@@ -9,6 +9,7 @@ struct emitter {
 	const struct api *a;
 	const struct test *t;
 	unsigned first;  /* number of the first call of the part at hand */
+	bool prints;     /* what the threads' calls return */
 	bool strings;    /* some value is a std::string */
 };
 
@@ -211,7 +212,11 @@ static void call(struct emitter *e, const struct seq *s, unsigned i, bool prefix
 		fprintf(e->f, "\tstatic _Alignas(64) char place%u[%ld];\n", n, (long)made->number);
 	if (made && made->kind == SEQ_OUT)
 		fprintf(e->f, "\tstatic void *v%u;\n", n);
+	/* Where memory lies is no answer. */
+	bool prints = e->prints && !prefix && !used && !made && f->result.kind == API_INT;
 	fputc('\t', e->f);
+	if (prints)
+		fprintf(e->f, "printf(\"%u: %%ld\\n\", (long)", n);
 	if (used && !made && f->result.kind != API_VOID)
 		fprintf(e->f, "%s%s = ", strcmp(name, "shared") ? "void *" : "", name);
 	function_name(e, f);
@@ -223,7 +228,7 @@ static void call(struct emitter *e, const struct seq *s, unsigned i, bool prefix
 			fputs(", ", e->f);
 		value(e, f, k, n, &c->args[k]);
 	}
-	fputs(");\n", e->f);
+	fputs(prints ? "));\n" : ");\n", e->f);
 	if (used && made && made->kind == SEQ_PLACE)
 		fprintf(e->f, "\t%s%s = (void *)place%u;\n", strcmp(name, "shared") ? "void *" : "", name, n);
 	else if (used && made && !strcmp(name, "shared"))
@@ -239,11 +244,11 @@ static void calls(struct emitter *e, unsigned part)
 		call(e, s, i, part == JOB_PREFIX);
 }
 
-void emit_test(const struct api *a, const struct test *t, const char *remark, FILE *f)
+void emit_test(const struct api *a, const struct test *t, const char *remark, bool prints, FILE *f)
 {
-	struct emitter e = { .f = f, .a = a, .t = t };
+	struct emitter e = { .f = f, .a = a, .t = t, .prints = prints };
 
-	fprintf(f, "/*\n%s */\n#include <malloc.h>\n#include <pthread.h>\n#include <stddef.h>\n#include <stdlib.h>\n"
+	fprintf(f, "/*\n%s */\n#include <malloc.h>\n#include <pthread.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
 		"#include <string.h>\n\n", remark);
 	declare_types(&e);
 	declare_functions(&e);
@@ -259,6 +264,7 @@ void emit_test(const struct api *a, const struct test *t, const char *remark, FI
 	calls(&e, JOB_PREFIX);
 	fputs("\tpthread_barrier_init(&both_done, NULL, 2);\n\tpthread_create(&a, NULL, thread_a, NULL);\n\tpthread_create(&b, NULL, thread_b, NULL);\n"
 	      "\tpthread_join(a, NULL);\n\tpthread_join(b, NULL);\n", f);
+	e.prints = false;
 	calls(&e, JOB_POST);
 	fputs("\treturn 0;\n}\n", f);
 }

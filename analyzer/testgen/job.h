@@ -35,6 +35,7 @@ enum job_arg_kind {
 struct job_arg {
 	uint8_t kind;
 	int64_t value;
+	uint8_t number; /* JOB_BUFFER_OF: its first bytes, so many, are a number that the call may fill */
 };
 
 struct job_call {
@@ -131,6 +132,7 @@ struct job {
 	uint64_t state;      /* hash of what is reachable from the object */
 	uint64_t results_hash;
 	int64_t results[JOB_CALLS];
+	uint64_t filled[JOB_CALLS]; /* hash of the numbers that the call was given the addresses of */
 	bool ran[JOB_CALLS];
 	char said[512];      /* the end of what it wrote to standard error */
 	struct job_thread thread[2];

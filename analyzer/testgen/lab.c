@@ -149,14 +149,26 @@ void violation_free(struct violation *v)
 
 /* ---- the oracle ---- */
 
+struct ending {
+	uint64_t results, state;
+};
+typedef VEC(struct ending) endings_t;
+
 struct orders {
+	endings_t endings; /* when they are asked for */
 	unsigned first[2], count[2], done[2];
 	uint8_t order[JOB_CALLS];
 	unsigned n, executed;
 	bool fails;
 };
 
-static err_t run_order(struct lab *lab, const struct test *t, const struct orders *o, bool one_thread, bool *fails)
+static void ask_ending(const struct lab *lab, struct job *j)
+{
+	j->want_state = lab->ends;
+	j->object_size = lab->ends && lab->pools.object >= 0 ? lab->api->objects.v[lab->pools.object].size : 0;
+}
+
+static err_t run_order(struct lab *lab, const struct test *t, struct orders *o, bool one_thread, bool *fails)
 {
 	struct job *j = lab->server.job;
 
@@ -166,9 +178,12 @@ static err_t run_order(struct lab *lab, const struct test *t, const struct order
 	j->norder = o->n;
 	memcpy(j->order, o->order, o->n);
 	j->limit_ms = SERIAL_MS;
+	ask_ending(lab, j);
 	TRY(server_run(&lab->server));
 	lab->serials++;
 	*fails |= j->end != JOB_DONE;
+	if (lab->ends)
+		vec_push(&o->endings, ((struct ending){ j->results_hash, j->state }));
 	return NULL;
 }
 
@@ -218,6 +233,7 @@ static err_t run_candidate(struct lab *lab, const struct test *t, const struct c
 	memcpy(j->segments, c->segments, c->nsegments * sizeof *c->segments);
 	j->fast = fast;
 	j->limit_ms = CONCURRENT_MS;
+	ask_ending(lab, j);
 	lab->runs++;
 	return server_run(&lab->server);
 }
@@ -380,5 +396,107 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, 
 			e = judge(lab, t, &list.v[i], wanted, arg, found, out);
 	}
 	vec_free(&list);
+	return e;
+}
+
+/* ---- endings ---- */
+
+static err_t endings_of(struct lab *lab, const struct test *t, endings_t *out, unsigned *n, bool *known)
+{
+	struct orders o = { .first = { test_first(t, JOB_A), test_first(t, JOB_B) }, .count = { t->a.n, t->b.n } };
+	err_t e = orders_from(lab, t, &o);
+
+	*out = o.endings;
+	*n = o.executed;
+	*known = !o.fails && o.executed < MOST_LINEARISATIONS;
+	return e;
+}
+
+static bool is_among(const endings_t *l, struct ending e, bool state)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].results == e.results && (!state || l->v[i].state == e.state))
+			return true;
+	return false;
+}
+
+static bool leaves_marks(const struct trace *t, const struct seq *s)
+{
+	for (uint32_t k = 0; k < t->nevents; k++)
+		if (t->events[k].kind == JOB_SHARED_LOCK || t->events[k].kind == JOB_ALLOC || t->events[k].kind == JOB_FREE)
+			return true;
+	for (unsigned i = 0; i < s->n; i++)
+		for (unsigned k = 0; k < s->calls[i].nargs; k++)
+			if (s->calls[i].args[k].kind == SEQ_STRING)
+				return true;
+	return t->truncated;
+}
+
+/*
+ * The words of read-write locks and the unused bytes of fresh memory show what came when, though nothing depends on
+ * it. Nor does a state count that is another one when the same order runs in one thread instead of two.
+ */
+static bool state_counts(const struct trace *a, const struct trace *b, const struct test *t, const endings_t *l)
+{
+	for (size_t i = 0; i + 1 < l->n; i += 2)
+		if (l->v[i].state != l->v[i + 1].state)
+			return false;
+	return !leaves_marks(a, &t->a) && !leaves_marks(b, &t->b);
+}
+
+/* What changes from run to run, like a clock, says nothing: both sides have to end the same way again. */
+static err_t confirm_ending(struct lab *lab, const struct test *t, const struct candidate *c, struct ending first,
+			    const endings_t *before, bool *found, struct violation *out)
+{
+	struct job *j = lab->server.job;
+	struct violation v = { .test = *t, .nsegments = c->nsegments };
+	endings_t after = { 0 };
+	bool known;
+
+	memcpy(v.segments, c->segments, c->nsegments * sizeof *c->segments);
+	for (unsigned i = 0; i <= AGAIN; i++) {
+		TRY(run_candidate(lab, t, c, false));
+		if (j->end != JOB_DONE || j->results_hash != first.results || j->state != first.state)
+			return NULL;
+	}
+	v.failure.end = JOB_DONE;
+	make_edges(j, &v);
+	memcpy(v.results, j->results, sizeof v.results);
+	err_t e = endings_of(lab, t, &after, &v.linearisations, &known);
+	*found = !e && known && after.n == before->n &&
+		 !memcmp(after.v, before->v, after.n * sizeof *after.v);
+	v.odd_state = is_among(before, first, false);
+	vec_free(&after);
+	if (*found)
+		*out = v;
+	return e;
+}
+
+err_t lab_compare(struct lab *lab, const struct test *given, const struct trace *a, const struct trace *b, bool *found,
+		  struct violation *out)
+{
+	const struct job *j = lab->server.job;
+	candidate_list_t list = { 0 };
+	endings_t endings = { 0 };
+	struct test t = *given;
+	unsigned n;
+	bool known, state;
+
+	*found = false;
+	t.post.n = 0; /* the object is looked at */
+	lab->ends = true;
+	err_t e = endings_of(lab, &t, &endings, &n, &known);
+	state = state_counts(a, b, &t, &endings);
+	if (!e && known)
+		trace_candidates(a, b, MOST_CANDIDATES, &list);
+	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
+		e = run_candidate(lab, &t, &list.v[i], true);
+		struct ending end = { j->results_hash, j->state };
+		if (!e && j->end == JOB_DONE && !is_among(&endings, end, state))
+			e = confirm_ending(lab, &t, &list.v[i], end, &endings, found, out);
+	}
+	lab->ends = false;
+	vec_free(&list);
+	vec_free(&endings);
 	return e;
 }

@@ -13,7 +13,7 @@ struct lab {
 	double deadline;         /* monotonic seconds; 0: none */
 	bool no_oracle;          /* for tests of the oracle only */
 	uint64_t traces, runs, serials;
-	VEC(uint64_t) endings;   /* hashes of the results of linearisations, see lab_explain_results() */
+	bool ends;               /* runs note what they return and leave behind, for lab_compare() */
 };
 
 /* What a part does when it runs alone from the prefix's state. */
@@ -70,6 +70,8 @@ struct violation {
 	struct lab_edge edges[JOB_SEGMENTS];
 	unsigned nedges;
 	unsigned linearisations; /* that were executed, and do not fail */
+	bool odd_state;          /* lab_compare(): only what is left differs, not what is returned */
+	int64_t results[JOB_CALLS]; /* lab_compare(): of the job's calls */
 	double seconds;          /* after the start */
 	uint64_t number;         /* of the test that showed it */
 	/* after writing */
@@ -93,6 +95,13 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, 
  * same, wanted way and no linearisation of them fails.
  */
 err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violation *v);
+
+/*
+ * Do interleavings of A and B that do not fail return something, or leave the object in a state (state.c), that no
+ * linearisation does? *found: one does, each time; out->failure is empty then.
+ */
+err_t lab_compare(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b, bool *found,
+		  struct violation *out);
 
 /* All orders of whole calls, each in a fresh process. *fails: one of them does. *n: executed. */
 err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails);

@@ -92,6 +92,8 @@ static bool load_part(const struct api *a, const struct test *t, const struct se
 			to->single_args |= (uint8_t)((real && f->params[k].size == 4) << k);
 			if (!load_value(t, first, &c->args[k], j, &to->args[k]))
 				return false;
+			if (c->args[k].kind == SEQ_BUFFER && f->params[k].kind == API_SCALAR)
+				to->args[k].number = f->params[k].size;
 		}
 	}
 	return true;

@@ -321,6 +321,7 @@ err_t server_run(struct server *s)
 	j->waits_for[0] = j->waits_for[1] = j->waits_pc[0] = j->waits_pc[1] = 0;
 	j->state = j->results_hash = 0;
 	memset(j->results, 0, sizeof j->results);
+	memset(j->filled, 0, sizeof j->filled);
 	memset(j->ran, 0, sizeof j->ran);
 	for (int i = 0; i < 2; i++) {
 		struct job_thread *t = &j->thread[i];

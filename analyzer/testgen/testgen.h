@@ -29,6 +29,7 @@ struct testgen_options {
 	unsigned native_runs;
 	const char *shim;      /* NULL: nothing is confirmed natively */
 	bool explain, quiet;
+	bool results;          /* look for what is not linearisable, too */
 	/* reproduce: the call that crashes must be one of this function; NULL: any */
 	const char *crashing;
 	/* Is this trace of the crashing call near enough to the stack? */
@@ -39,6 +40,7 @@ struct testgen_options {
 
 struct testgen_result {
 	VEC(struct violation) violations;
+	VEC(struct violation) odd; /* do not fail, and are not linearisable: lab_compare() */
 	uint64_t tests;        /* whose interleavings were explored */
 	uint64_t considered;   /* pairs of calls that were looked at */
 	uint64_t pruned[TESTGEN_RULES];
@@ -54,10 +56,17 @@ struct testgen_result {
 err_t testgen_search(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
 /* Algorithm 1 of ConTeGe. */
 err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
+/* After lab_explore() found nothing: the same test's results, when they are asked for. */
+err_t testgen_compare(struct lab *lab, const struct testgen_options *o, const struct test *t, const struct trace *a,
+		      const struct trace *b, double began, struct testgen_result *r);
 void testgen_result_free(struct testgen_result *r);
 
 /* Writes test, schedule and report, and confirms the failure on the real program. */
 err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct violation *v, unsigned number);
+/* The same of a test that is not linearisable: test and schedule, nothing is run. */
+err_t testgen_write_odd(struct lab *lab, const struct testgen_options *o, struct violation *v, unsigned number);
+/* "counter_next(shared) returns 1; ...", malloc'd. */
+char *testgen_odd_text(const struct api *a, const struct violation *v);
 /* "segmentation fault in queue_pop (queue.c:31)", malloc'd. */
 char *testgen_failure_text(const struct api *a, const struct failure *f);
 

@@ -84,17 +84,46 @@ char *testgen_failure_text(const struct api *a, const struct failure *f)
 	return strbuf_take(&b);
 }
 
+char *testgen_odd_text(const struct api *a, const struct violation *v)
+{
+	struct strbuf b = { 0 };
+
+	if (v->odd_state)
+		return xstrdup("the object is left in another state");
+	for (unsigned p = 0; p < 2; p++) {
+		const struct seq *s = p ? &v->test.b : &v->test.a;
+		unsigned first = test_first(&v->test, p ? JOB_B : JOB_A);
+
+		for (unsigned i = 0; i < s->n; i++) {
+			const struct api_function *f = &a->functions.v[s->calls[i].function];
+			char *text = seq_call_text(a, s, i);
+
+			if (f->result.kind == API_INT)
+				strbuf_fmt(&b, "%s%s returns %ld", b.n ? ", " : "", text, (long)v->results[first + i]);
+			else if (f->result.kind == API_FLOAT || f->result.kind == API_VOID)
+				strbuf_fmt(&b, "%s%s returns", b.n ? ", " : "", text);
+			else
+				strbuf_fmt(&b, "%s%s returns %s", b.n ? ", " : "", text,
+					   v->results[first + i] ? "an address" : "NULL");
+			free(text);
+		}
+	}
+	return strbuf_take(&b);
+}
+
 /* ---- files ---- */
 
 static char *remark_of(const struct api *a, const struct violation *v)
 {
 	struct strbuf b = { 0 };
-	char *text = testgen_failure_text(a, &v->failure);
+	bool fails = v->failure.end != JOB_DONE;
+	char *text = fails ? testgen_failure_text(a, &v->failure) : testgen_odd_text(a, v);
 
-	strbuf_fmt(&b, " * Two threads use one object of %s, which fails:\n *   %s\n", a->soname, text);
+	strbuf_fmt(&b, " * Two threads use one object of %s, which %s:\n *   %s\n", a->soname,
+		   fails ? "fails" : "is not linearisable", text);
 	free(text);
-	strbuf_fmt(&b, " * None of the %u orders in which whole calls follow each other fails.\n *\n"
-		   " * cc -g -pthread -o test THIS-FILE %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY\n", v->linearisations,
+	strbuf_fmt(&b, " * None of the %u orders in which whole calls follow each other %s.\n *\n"
+		   " * cc -g -pthread -o test THIS-FILE %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY\n", v->linearisations, fails ? "fails" : "does that",
 		   a->soname);
 	return strbuf_take(&b);
 }
@@ -106,7 +135,7 @@ static err_t write_files(const struct api *a, const struct violation *v)
 	if (!f)
 		return err_errno("%s", v->file);
 	char *remark = remark_of(a, v);
-	emit_test(a, &v->test, remark, f);
+	emit_test(a, &v->test, remark, v->failure.end == JOB_DONE, f);
 	free(remark);
 	if (fclose(f))
 		return err_errno("%s", v->file);
@@ -271,4 +300,12 @@ err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct vio
 	free(program);
 	free(said);
 	return e;
+}
+
+err_t testgen_write_odd(struct lab *lab, const struct testgen_options *o, struct violation *v, unsigned number)
+{
+	TRY(files_make_dirs(o->out));
+	v->file = xasprintf("%s/not-linearisable-%u.c", o->out, number);
+	v->schedule = xasprintf("%s/not-linearisable-%u.schedule", o->out, number);
+	return write_files(lab->api, v);
 }
