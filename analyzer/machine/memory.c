@@ -41,6 +41,8 @@ static uint64_t most_there_is(void)
 		most = (uint64_t)pages * page / 2;
 	if (!getrlimit(RLIMIT_AS, &space) && space.rlim_cur / 2 < most)
 		most = space.rlim_cur / 2;
+	if (!getrlimit(RLIMIT_DATA, &space) && space.rlim_cur / 2 < most) /* --max-memory */
+		most = space.rlim_cur / 2;
 	return most;
 }
 
