@@ -22,7 +22,7 @@ struct options {
 	double time, limit;
 	uint64_t schedules, seed;
 	const char *strategy, *fail_exit, *out, *resume, *html;
-	bool keep_going, list, lines, compare;
+	bool keep_going, list, lines, compare, differ;
 	struct found_options found;
 	struct cmd_common common;
 };
@@ -44,7 +44,7 @@ static const char *bad_word(enum xpl_bad bad)
 {
 	static const char *const words[] = { [XPL_FINE] = "failure", [XPL_BAD_FAILED] = "crash",
 					     [XPL_BAD_DEADLOCK] = "deadlock", [XPL_BAD_ENDLESS] = "hang",
-					     [XPL_BAD_EXIT] = "exit" };
+					     [XPL_BAD_EXIT] = "exit", [XPL_BAD_DIFFERS] = "differs" };
 
 	return words[bad];
 }
@@ -133,6 +133,11 @@ static void print_text(const struct explore_result *r)
 	       (unsigned long long)with_status(d, XPL_INFEASIBLE), (unsigned long long)with_status(d, XPL_OPEN),
 	       d->estimate);
 	print_end(r);
+	if (r->serial.why)
+		printf("  ends were not compared (--differ): %s\n", r->serial.why);
+	else if (r->serial.complete)
+		printf("  %llu serial orders end in %zu way%s\n", (unsigned long long)r->serial.orders, r->serial.v.n,
+		       r->serial.v.n == 1 ? "" : "s");
 	explore_print_races(r);
 }
 
@@ -235,6 +240,14 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_bool(&j, "first_run_failed", r->first_failed);
 	json_bool(&j, "first_run_endless", r->cut_after > 0);
 	json_uint(&j, "looked_at", r->looked_at);
+	if (o->differ) {
+		json_object(&j, "serial");
+		json_uint(&j, "orders", r->serial.orders);
+		json_uint(&j, "ends", r->serial.v.n);
+		json_bool(&j, "complete", r->serial.complete);
+		json_str(&j, "why", r->serial.why);
+		json_end(&j);
+	}
 	json_uint(&j, "schedules", d->schedules);
 	json_uint(&j, "constraints", d->constraints);
 	json_uint(&j, "discarded", d->cores_used);
@@ -315,7 +328,7 @@ static int explore(struct options *o, const struct cmd_args *args)
 {
 	struct explore_options x = { .out = o->out, .fail_exit = o->fail_exit, .seed = o->seed,
 				     .max_schedules = o->schedules, .max_seconds = o->time, .run_limit = o->limit,
-				     .keep_going = o->keep_going, .compare = o->compare, .coverage = o->resume,
+				     .keep_going = o->keep_going, .compare = o->compare, .differ = o->differ, .coverage = o->resume,
 				     .progress = show, .progress_arg = o };
 	struct explore_result r = { 0 };
 	char *shim = NULL, *obstacle = NULL;
@@ -379,6 +392,8 @@ int cmd_explore(int argc, char **argv)
 		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
 		  "exit statuses that count as failures" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going, "look for more behind the first failure" },
+		{ "differ", 0, NULL, CMD_FLAG, &o.differ,
+		  "output or exit status that no serial order of the threads gives is a failure" },
 		{ "list", 'l', NULL, CMD_FLAG, &o.list,
 		  "list the patterns that are open or proved impossible" },
 		{ "lines", 0, NULL, CMD_FLAG, &o.lines, "how much is covered, by variable and by source line" },

@@ -188,7 +188,9 @@ static enum xpl_bad bad_of(const struct xpl_drive *d, const struct xpl_seen *s)
 	case MACH_TRIED_ENDLESS:
 		return d->o->endless ? XPL_FINE : XPL_BAD_ENDLESS;
 	case MACH_TRIED_EXIT:
-		return d->o->bad_exit && d->o->bad_exit(d->o->arg, s->tried.status) ? XPL_BAD_EXIT : XPL_FINE;
+		if (d->o->bad_exit && d->o->bad_exit(d->o->arg, s->tried.status))
+			return XPL_BAD_EXIT;
+		return d->o->differs && d->o->differs(d->o->arg, s) ? XPL_BAD_DIFFERS : XPL_FINE;
 	default:
 		return XPL_FINE;
 	}
@@ -223,40 +225,45 @@ static bool shows(const struct xpl_trace *t, const struct xpl_event *e)
 	return false;
 }
 
+void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32_t *number)
+{
+	*number = XPL_NONE;
+	d->schedules++;
+	d->not_enforced += seen->tried.steps < n;
+	if (seen->tried.end == MACH_TRIED_LEFT) {
+		d->left++;
+		d->unknown_left = true;
+		if (!d->left_why && seen->tried.why)
+			d->left_why = xstrdup(seen->tried.why);
+	}
+	/* What it hides stays unknown when it did not show what it was to show. */
+	d->missed += d->expect && !shows(seen->trace, d->expect);
+	if (xpl_closure_same(d->closure, seen->trace)) {
+		d->repeated++;
+		/* The order may be another: it can still show other patterns. */
+		take_in(d, seen->trace, XPL_NONE - 1);
+	} else {
+		vec_push(&d->traces, seen->trace);
+		*number = (uint32_t)d->traces.n - 1;
+		xpl_closure_add(d->closure, seen->trace);
+		take_in(d, seen->trace, *number);
+	}
+	enum xpl_bad bad = bad_of(d, seen);
+	if (bad)
+		failed(d, seen, bad);
+	if (*number != XPL_NONE)
+		seen->trace = NULL; /* it is kept */
+	xpl_seen_free(seen);
+	if (d->o->progress && d->o->progress(d->o->arg))
+		d->stopped = true;
+}
+
 err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number)
 {
 	struct xpl_seen seen = { 0 };
 
-	*number = XPL_NONE;
 	TRY(d->exec->run(d->exec->arg, steps, n, &seen));
-	d->schedules++;
-	d->not_enforced += seen.tried.steps < n;
-	if (seen.tried.end == MACH_TRIED_LEFT) {
-		d->left++;
-		d->unknown_left = true;
-		if (!d->left_why && seen.tried.why)
-			d->left_why = xstrdup(seen.tried.why);
-	}
-	/* What it hides stays unknown when it did not show what it was to show. */
-	d->missed += d->expect && !shows(seen.trace, d->expect);
-	if (xpl_closure_same(d->closure, seen.trace)) {
-		d->repeated++;
-		/* The order may be another: it can still show other patterns. */
-		take_in(d, seen.trace, XPL_NONE - 1);
-	} else {
-		vec_push(&d->traces, seen.trace);
-		*number = (uint32_t)d->traces.n - 1;
-		xpl_closure_add(d->closure, seen.trace);
-		take_in(d, seen.trace, *number);
-	}
-	enum xpl_bad bad = bad_of(d, &seen);
-	if (bad)
-		failed(d, &seen, bad);
-	if (*number != XPL_NONE)
-		seen.trace = NULL; /* it is kept */
-	xpl_seen_free(&seen);
-	if (d->o->progress && d->o->progress(d->o->arg))
-		d->stopped = true;
+	xpl_drive_take(d, &seen, n, number);
 	return NULL;
 }
 
@@ -350,7 +357,7 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 
 	vec_push(&d->traces, first);
 	xpl_closure_add(d->closure, first);
-	take_in(d, first, 0);
+	take_in(d, first, (uint32_t)d->traces.n - 1);
 	while (!xpl_drive_over(d) && !done) {
 		if (d->o->strategy == XPL_RANDOM || d->o->strategy == XPL_PCT) {
 			TRY(random_step(d));

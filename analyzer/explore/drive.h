@@ -49,7 +49,7 @@ struct xpl_known {
 };
 
 /* How an execution ended, when that is a failure. */
-enum xpl_bad { XPL_FINE, XPL_BAD_FAILED, XPL_BAD_DEADLOCK, XPL_BAD_ENDLESS, XPL_BAD_EXIT };
+enum xpl_bad { XPL_FINE, XPL_BAD_FAILED, XPL_BAD_DEADLOCK, XPL_BAD_ENDLESS, XPL_BAD_EXIT, XPL_BAD_DIFFERS };
 
 struct xpl_drive_options {
 	enum xpl_strategy strategy;
@@ -59,6 +59,8 @@ struct xpl_drive_options {
 	bool keep_going;        /* behind a failure */
 	bool endless;           /* the recorded run did not end: an order that does not is none the worse */
 	bool (*bad_exit)(void *arg, int status);
+	/* Is it known that no serial order ends like that? NULL: not asked. */
+	bool (*differs)(void *arg, const struct xpl_seen *seen);
 	/* A failing order: false: it does not count (it could not be confirmed). *stop: that is enough. */
 	bool (*failed)(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);
 	/* After every execution, and now and then in between; true: stop. */
@@ -115,6 +117,8 @@ double xpl_now(void);
 void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct mach_step **steps, size_t *n);
 /* Executes it and takes in what it showed; *number: of its trace, XPL_NONE when it is not new or failed to run. */
 err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number);
+/* The same for what was executed already: n steps were meant. Takes what it keeps from seen, and frees the rest. */
+void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32_t *number);
 bool xpl_drive_over(struct xpl_drive *d);
 /* For long work in between (d is the argument): is the time over, or was it asked to stop? */
 bool xpl_drive_stops(void *arg);

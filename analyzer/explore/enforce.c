@@ -127,12 +127,28 @@ err_t xpl_native_run(struct xpl_native *n, const char *schedule, char **trace, c
 		files_thin_output(out);
 	n->timed_out = c.timed_out;
 	c.timed_out |= interrupt_pending() != 0;
-	child_finish(&c);
+	n->status = child_finish(&c);
 
 	*trace = trace_in(dir, pid);
 	if (output)
 		*output = tail_of(out);
 	return NULL;
+}
+
+bool xpl_native_printed(const struct xpl_native *n, const char *bytes, size_t len)
+{
+	char out[PATH_MAX], *buf = xmalloc(len + 1);
+	struct stat st;
+	bool is = false;
+
+	snprintf(out, sizeof out, "%s/output", n->work);
+	int fd = open(out, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && !fstat(fd, &st) && (uint64_t)st.st_size >= len)
+		is = pread(fd, buf, len, st.st_size - (off_t)len) == (ssize_t)len && (!len || !memcmp(buf, bytes, len));
+	if (fd >= 0)
+		close(fd);
+	free(buf);
+	return is;
 }
 
 err_t xpl_native_keep(const char *trace, const char *out, char **path)

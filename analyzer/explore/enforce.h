@@ -14,6 +14,7 @@ struct xpl_native {
 	char work[PATH_MAX - 64];
 	char input[PATH_MAX];
 	uint64_t runs;
+	int status;            /* of the last run, as wait() has it */
 	bool timed_out;        /* the last run was ended by that limit */
 };
 
@@ -32,6 +33,8 @@ err_t xpl_native_run(struct xpl_native *n, const char *schedule, char **trace, c
 err_t xpl_native_write(const struct xpl_trace *t, const struct xpl_event *const *next, uint32_t fails,
 		       const struct trc *recorded, struct img_set *images, const struct xpl_prelude *p,
 		       const char *path);
+/* Did the last run print this at the end of its output? */
+bool xpl_native_printed(const struct xpl_native *n, const char *bytes, size_t len);
 /* Moves a trace of xpl_native_run() to a directory; its new path, malloc'd. */
 err_t xpl_native_keep(const char *trace, const char *out, char **path);
 

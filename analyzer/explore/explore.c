@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define RUN_LIMIT 10.0     /* seconds for one native run */
 #define FOLLOW_SECONDS 60.0 /* for the recorded run, or what is left of the budget ... */
@@ -22,6 +23,7 @@
 #define MOST_ENDLESS 4000000ull /* instructions of a recorded run that did not end, and of an order of it */
 #define LONGER 10u         /* ... times as many as the recorded run */
 #define RUNS_EACH 2u       /* native runs per order */
+#define SHOWN_OUTPUT 200u  /* bytes of an output in a failure's text */
 
 struct session {
 	const struct explore_options *o;
@@ -40,6 +42,18 @@ static err_t run_on_machine(void *arg, const struct mach_step *steps, size_t n, 
 	struct session *s = arg;
 
 	return xpl_observe(s->res->run, s->res->images, s->res->prelude, steps, n, s->most, out);
+}
+
+static err_t run_serial(void *arg, const uint32_t *order, struct xpl_seen *out)
+{
+	struct session *s = arg;
+
+	return xpl_observe_serial(s->res->run, s->res->images, s->res->prelude, order, s->most, out);
+}
+
+static bool differs(void *arg, const struct xpl_seen *seen)
+{
+	return xpl_serial_differs(&((struct session *)arg)->res->serial, seen);
 }
 
 static bool bad_exit(void *arg, int status)
@@ -96,6 +110,32 @@ static err_t take_trace(struct session *s, struct explore_failure *f, char *trac
 	return NULL;
 }
 
+static char *differs_text(const struct xpl_seen *seen)
+{
+	return xasprintf("no serial order of the threads ends like this: exit status %d, output \"%.*s\"",
+			 seen->tried.status, (int)(seen->output_len < SHOWN_OUTPUT ? seen->output_len : SHOWN_OUTPUT),
+			 seen->output ? seen->output : "");
+}
+
+/* The real program ended as the machine says, and as no serial order does. */
+static err_t take_end(struct session *s, struct explore_failure *f, const struct xpl_seen *seen, const char *trace)
+{
+	const struct xpl_serial *serial = &s->res->serial;
+	int status = s->native.status;
+
+	if (s->native.timed_out || !WIFEXITED(status) || WEXITSTATUS(status) != (seen->tried.status & 255) ||
+	    !xpl_native_printed(&s->native, seen->output, seen->output_len))
+		return NULL;
+	for (size_t i = 0; i < serial->v.n; i++)
+		if ((serial->v.v[i].status & 255) == WEXITSTATUS(status) &&
+		    xpl_native_printed(&s->native, serial->v.v[i].output, serial->v.v[i].len))
+			return NULL;
+	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
+	f->text = differs_text(seen);
+	f->confirmed = true;
+	return NULL;
+}
+
 /* The order that failed, on the real program. */
 static err_t confirm(struct session *s, struct explore_failure *f, const struct xpl_seen *seen)
 {
@@ -116,7 +156,7 @@ static err_t confirm(struct session *s, struct explore_failure *f, const struct 
 		s->res->native_runs++;
 		f->attempts++;
 		if (!e && trace)
-			e = take_trace(s, f, trace);
+			e = f->bad == XPL_BAD_DIFFERS ? take_end(s, f, seen, trace) : take_trace(s, f, trace);
 		free(trace);
 	}
 	free(path);
@@ -133,7 +173,8 @@ static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, 
 		return true;
 	if (!s->o->argv) {
 		/* Offline: the machine's word is all there is. */
-		f->text = f->text ? f->text : xstrdup(seen->tried.why);
+		if (!f->text)
+			f->text = bad == XPL_BAD_DIFFERS ? differs_text(seen) : xstrdup(seen->tried.why);
 		return true;
 	}
 	if (f->attempts < MOST_ATTEMPTS * RUNS_EACH)
@@ -268,6 +309,27 @@ static err_t all_in_turn(struct session *s)
 	return xpl_drive_try(&s->res->drive, NULL, 0, &number);
 }
 
+/* The serial orders; then the recorded one is judged as well. */
+static err_t find_serial(struct session *s, const struct xpl_trace *first)
+{
+	struct explore_result *r = s->res;
+	struct xpl_path all = { 0 };
+	struct mach_step *steps;
+	uint32_t number;
+	size_t n;
+
+	TRY(xpl_serial_find(&r->serial, &r->drive, first->nthreads, run_serial, s));
+	if (!r->serial.complete || xpl_drive_over(&r->drive))
+		return NULL;
+	for (uint32_t i = 0; i < first->events.n; i++)
+		vec_push(&all.events, i);
+	xpl_steps_of(first, &all, &steps, &n);
+	err_t e = xpl_drive_try(&r->drive, steps, n, &number);
+	free(steps);
+	xpl_path_free(&all);
+	return e;
+}
+
 static err_t explore_from(struct session *s, const char *trace)
 {
 	struct explore_result *r = s->res;
@@ -291,6 +353,8 @@ static err_t explore_from(struct session *s, const char *trace)
 	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
 	if (!e && r->looked_at)
 		e = all_in_turn(s);
+	if (!e && s->o->differ)
+		e = find_serial(s, first);
 	if (e) {
 		xpl_trace_free(first);
 		return e;
@@ -345,7 +409,7 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 	s.drive = (struct xpl_drive_options){
 		.strategy = o->strategy, .seed = o->seed, .max_schedules = o->max_schedules,
 		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going || o->compare,
-		.bad_exit = bad_exit, .failed = on_failed, .progress = on_progress, .arg = &s,
+		.bad_exit = bad_exit, .differs = o->differ ? differs : NULL, .failed = on_failed, .progress = on_progress, .arg = &s,
 	};
 	s.native = (struct xpl_native){ .argv = o->argv, .shim = o->shim, .fail_exit = o->fail_exit,
 					.limit = o->run_limit > 0 ? o->run_limit : RUN_LIMIT };
@@ -376,6 +440,7 @@ void explore_result_free(struct explore_result *res)
 		trc_close(res->t);
 	free(res->output);
 	xpl_races_free(&res->races);
+	xpl_serial_free(&res->serial);
 	for (unsigned i = 0; i < 3; i++)
 		vec_free(&res->curves[i].points);
 	*res = (struct explore_result){ 0 };

@@ -8,6 +8,7 @@
 
 #include "analyzer/explore/drive.h"
 #include "analyzer/explore/races.h"
+#include "analyzer/explore/serial.h"
 #include "common/err.h"
 
 struct explore_options {
@@ -22,6 +23,7 @@ struct explore_options {
 	double max_seconds;     /* 0: no limit */
 	double run_limit;       /* seconds for one native run; 0: a built-in one */
 	bool keep_going;        /* look for further failures behind the first */
+	bool differ;            /* an end that no serial order has is a failure */
 	bool compare;           /* mcr and random on the same run as well, for their curves */
 	const char *coverage;   /* file to go on from, and to write; NULL: none */
 	/* Now and then, with how far it is; true: stop, with what is known. May be NULL. */
@@ -52,6 +54,7 @@ struct explore_result {
 	VEC(struct explore_failure) failures; /* confirmed, or to be so: see `confirmed' */
 	struct xpl_drive drive;               /* counts, patterns, traces */
 	struct xpl_races races;
+	struct xpl_serial serial;             /* with `differ' */
 	struct explore_curve curves[3];       /* the strategy's own first; those without a name were not asked for */
 	struct img_set *images;               /* names of places; NULL: nothing was recorded */
 	bool first_failed;                    /* the recorded run itself did */

@@ -92,6 +92,7 @@ static void on_output(void *arg, int fd, const void *bytes, size_t n)
 	size_t room = OBS_MAX_OUTPUT - o->seen->output_len;
 
 	(void)fd;
+	o->seen->output_full |= n > room;
 	n = n < room ? n : room;
 	o->seen->output = xrealloc(o->seen->output, o->seen->output_len + n + 1);
 	memcpy(o->seen->output + o->seen->output_len, bytes, n);
@@ -229,16 +230,13 @@ static void observer_free(struct observer *o)
 	vec_free(&o->raws);
 }
 
-err_t xpl_observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
-		  const struct mach_step *steps, size_t nsteps, uint64_t most, struct xpl_seen *out)
+static err_t observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p, struct mach_try try,
+		     struct xpl_seen *out)
 {
 	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out,
 			      .nthreads = (uint32_t)mach_thread_count(run) };
-	const struct mach_try try = {
-		.steps = steps, .nsteps = nsteps, .most = most,
-		.hooks = { &o, on_access, on_sync, on_born, on_ended, on_output },
-	};
 
+	try.hooks = (struct mach_try_hooks){ &o, on_access, on_sync, on_born, on_ended, on_output };
 	*out = (struct xpl_seen){ 0 };
 	o.inside = xcalloc(o.nthreads + 1, sizeof *o.inside);
 	err_t e = mach_try(run, &try, &out->tried);
@@ -246,6 +244,18 @@ err_t xpl_observe(struct mach_run *run, struct img_set *images, const struct xpl
 		xpl_observe_build(&o);
 	observer_free(&o);
 	return e;
+}
+
+err_t xpl_observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
+		  const struct mach_step *steps, size_t nsteps, uint64_t most, struct xpl_seen *out)
+{
+	return observe(run, images, p, (struct mach_try){ .steps = steps, .nsteps = nsteps, .most = most }, out);
+}
+
+err_t xpl_observe_serial(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
+			 const uint32_t *order, uint64_t most, struct xpl_seen *out)
+{
+	return observe(run, images, p, (struct mach_try){ .serial = order, .most = most }, out);
 }
 
 err_t xpl_observe_recorded(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,

@@ -22,11 +22,15 @@ struct xpl_seen {
 	struct xpl_trace *trace;
 	char *output;      /* what it wrote to its standard output and error, up to a limit */
 	size_t output_len;
+	bool output_full; /* it wrote more */
 };
 
 /* An order of the steps, executed and watched. */
 err_t xpl_observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
 		  const struct mach_step *steps, size_t nsteps, uint64_t most, struct xpl_seen *out);
+/* Each thread's part without others in between, in this order of all threads: see struct mach_try. */
+err_t xpl_observe_serial(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
+			 const uint32_t *order, uint64_t most, struct xpl_seen *out);
 /* The recorded order; tried has no meaning then. */
 err_t xpl_observe_recorded(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
 			   struct xpl_seen *out);

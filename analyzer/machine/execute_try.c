@@ -153,6 +153,15 @@ void exec_try_left(struct mach_run *r, struct execution *x, uint32_t thread, con
 
 /* ---- the rest, when all steps are executed ---- */
 
+/* Of those that can go on the first in a serial order; t when there is none. */
+static uint32_t next_serial(struct mach_run *r, struct execution *x, uint32_t t)
+{
+	for (size_t i = r->nthreads; i-- > 0;)
+		if (r->threads[x->try->serial[i]].s.life == LIFE_RUNNING)
+			t = x->try->serial[i];
+	return t;
+}
+
 /* Each as far as it can, whoever came last first; one that gets nowhere for long makes way. */
 static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 {
@@ -180,9 +189,14 @@ static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 			return;
 		}
 		for (unsigned turn = 0; turn < TRY_TURNS && !x->done &&
-					r->threads[t].s.life == LIFE_RUNNING; turn++)
+					r->threads[t].s.life == LIFE_RUNNING; turn++) {
 			exec_go(r, x, &r->threads[t], TRY_TURN);
-		if (r->threads[t].s.life == LIFE_RUNNING)
+			if (x->made)
+				break;
+		}
+		if (x->try->serial && (x->made || r->threads[t].s.life != LIFE_RUNNING))
+			t = next_serial(r, x, t);
+		else if (r->threads[t].s.life == LIFE_RUNNING)
 			t = (uint32_t)((t + 1) % r->nthreads);
 	}
 	if (!x->done)
@@ -246,8 +260,8 @@ err_t mach_try(struct mach_run *r, const struct mach_try *o, struct mach_tried *
 {
 	struct mach_outcome none = { 0 };
 	struct execution x = { .out = &none, .npoints = o->nsteps, .nstrict = o->nsteps, .try = o,
-			       .tried = out, .others_first = true, .fate = { .thread = NO_THREAD },
-			       .brink = { .thread = NO_THREAD } };
+			       .tried = out, .others_first = true, .young_first = o->serial != NULL,
+			       .fate = { .thread = NO_THREAD }, .brink = { .thread = NO_THREAD } };
 
 	*out = (struct mach_tried){ .thread = NO_THREAD };
 	if (!r->try_from)

@@ -398,6 +398,9 @@ struct mach_try_hooks {
 struct mach_try {
 	const struct mach_step *steps; /* executed in this order; then each thread goes as far as it can */
 	size_t nsteps;
+	/* All threads, without steps: each goes until it waits or ends, then the first of these that can go on;
+	 * who is made earlier here than its creator goes first. NULL: whoever comes. */
+	const uint32_t *serial;
 	uint64_t most;                 /* instructions before it counts as endless; 0: a built-in number */
 	struct mach_try_hooks hooks;
 };
