@@ -371,7 +371,7 @@ static err_t search(struct serial *s)
 	return NULL;
 }
 
-/* The root cause, where the solver has none for sure: the pair that the run was saved by turning. */
+/* The root cause, where the solver has none for sure, or one that was refuted: the pair that the run was saved by turning. */
 static void tell_pair(struct serial *s)
 {
 	struct sched_answer *a = s->e->answer;
@@ -464,9 +464,26 @@ static void serial_free(struct serial *s)
 	executed_free(&s->best);
 }
 
+/* It passes, and has every ordering of the root cause: then these are not why the run fails. */
+static bool refutes_cause(const struct serial *s)
+{
+	const struct sched_answer *a = s->e->answer;
+	struct order_places there = order_places_of(s->e->extracted->trace, &s->best.order);
+	bool all = a->ncause > 0;
+
+	for (size_t i = 0; i < a->ncause && all; i++) {
+		size_t after = order_place(&there, a->cause[i].after);
+
+		all = after != SIZE_MAX && order_place(&there, a->cause[i].before) < after;
+	}
+	order_places_free(&there);
+	return all;
+}
+
 static void take_over(struct serial *s)
 {
 	s->taken = true;
+	s->known = s->known && !refutes_cause(s);
 	tell_pair(s);
 	make_first(s);
 }
@@ -490,7 +507,8 @@ err_t explain_serial(struct explanation *e, size_t before)
 {
 	struct serial s;
 	double since = explain_effort(e);
-	err_t bad = serial_new(e, explain_has_cause(e), before, &s);
+	bool known = explain_has_cause(e);
+	err_t bad = serial_new(e, known, before, &s);
 
 	/* While the solver may still find a better one it has to tell something. */
 	if (s.best.grade == CLEAN ? !s.known || grade_at_hand(e) < CLEAN :
@@ -498,7 +516,7 @@ err_t explain_serial(struct explanation *e, size_t before)
 		take_over(&s);
 	note_attempt(&s, since);
 	/* Turning what the solver named only puts the failure off: then whatever saves the run is told. */
-	if (!bad && s.known && grade_at_hand(e) == FAILS_LATER && !explain_out_of_time(e)) {
+	if (!bad && known && grade_at_hand(e) == FAILS_LATER && !explain_out_of_time(e)) {
 		serial_free(&s);
 		since = explain_effort(e);
 		bad = serial_new(e, false, before, &s);
