@@ -36,6 +36,14 @@ static bool makes_known_again(const struct sym_trace *t, struct sched_ref publis
 	return false;
 }
 
+/* It was written before the reader was made: that is what the reader was started with, and nobody goes by it. */
+static bool is_given(const struct sym_trace *t, struct sched_ref written, uint32_t reader)
+{
+	uint32_t fork = dsp_fork_towards(t, written.thread, reader);
+
+	return fork != SYM_NONE && written.index < fork;
+}
+
 /* In one expression: the two are compared, and either may be seen first. */
 static bool on_one_line(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
 {
@@ -61,7 +69,7 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 
 		if (!f || f->initial || f->write.thread != filled.thread || f->write.index >= filled.index ||
 		    e->target == to->target || dsp_failure_mentions(t, e) ||
-		    !dsp_decides_on_way(t, e, to))
+		    is_given(t, f->write, looked.thread) || !dsp_decides_on_way(t, e, to))
 			continue;
 		*published = f->write;
 		return !writes_from(t, q, to->target) && !makes_known_again(t, f->write, filled) &&

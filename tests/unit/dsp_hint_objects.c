@@ -48,6 +48,30 @@ static void known_before(struct fixture *fx)
 	known(fx, 21, true);
 }
 
+/* How much there is to do was there before T0.1 was made; by that it came to look for what comes behind its creation. */
+static void given_a_count(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/shop", "/src/shop.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t count = fixture_var(fx, "count", "int", 0), owner = fixture_var(fx, "owner", "int", 0);
+
+	sym_add_thread(t, "T0", NULL);
+	sym_add_thread(t, "T0.1", NULL);
+	fixture_writes(fx, 0, count, 3, "main", 35);
+	fixture_event(fx, 0, SYM_FORK, 1, "main", 37);
+	uint32_t set = fixture_writes(fx, 0, owner, 7, "main", 39);
+	uint32_t many = fixture_event(fx, 1, SYM_READ, count, "work", 20);
+	uint32_t look = fixture_event(fx, 1, SYM_READ, owner, "work", 27);
+
+	fixture_cond(fx, 1, many, expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, many), expr_const(t->pool, 32, 3)));
+	fixture_event(fx, 1, SYM_FAIL, SYM_NONE, "work", 27);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 1, "Assertion `owner' failed",
+		      expr_binary(t->pool, EX_EQ, fixture_sym(fx, 1, look), expr_const(t->pool, 32, 0)));
+	fixture_order(fx, &fx->answer.failing, "00 111 0");
+	fixture_cause(fx, 1, look, 0, set);
+	fixture_alternate(fx, "00 1 0 11");
+}
+
 /* T0.1 posts the semaphore and stores the item afterwards; T0.2 takes what is there, and empties the place. */
 static void posted_too_early(struct fixture *fx)
 {
@@ -152,6 +176,8 @@ static const struct expected table[] = {
 	  { "Make shop.c:10 to 11 one atomic step: T0.2 reads `item->price' at shop.c:20" }, DSP_HINT_NONE, 1 },
 	{ "an object that is known before another one is filled in", known_before, DSP_HINT_ATOMIC,
 	  { "one atomic step" }, DSP_HINT_NONE, 1 },
+	{ "what a thread was started with", given_a_count, DSP_HINT_ORDER,
+	  { "Do shop.c:39 (writes `owner') before T0.1 is created at shop.c:37" }, DSP_HINT_NONE, 0 },
 	{ "a semaphore that is posted before the item is there", posted_too_early, DSP_HINT_ORDER,
 	  { "Do shop.c:11 (T0.1 writes `slot') before shop.c:10", "posts `items'", "T0.2 reads `slot'",
 	    "shop.c:21 too early" }, DSP_HINT_NONE, 1 },
