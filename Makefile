@@ -118,10 +118,23 @@ $(FUZZ_BIN): $(BUILD)/tests/unit/%: tests/unit/%.c $(FUZZ_OBJ)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(FUZZ_OBJ) \
 		-ldw -lelf -lzstd -lZydis -lm -ldl
 
+# Fuzzing guided by coverage: its targets count the edges they pass.
+GUIDED_SRC := $(COMMON_SRC) $(wildcard analyzer/image/*.c analyzer/symtrace/sym_*.c analyzer/expr/*.c) analyzer/symtrace/symtrace.c \
+	$(addprefix analyzer/,testgen/stack.c testgen/stack_core.c debug/packet.c hunt/shard.c cmd/test_known.c enforce/schedule.c \
+	explore/coverage.c explore/coverage_files.c)
+GUIDED_OBJ := $(GUIDED_SRC:%.c=$(BUILD)/guided/%.o) $(BUILD)/guided/tests/guided/targets.o
+$(BUILD)/guided/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -fsanitize-coverage=trace-pc -Wno-format-truncation -MMD -MP -c -o $@ $<
+$(BUILD)/guided/guided: tests/guided/guided.c $(GUIDED_OBJ) $(BUILD)/libanalyzer.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(FUZZ_CFLAGS) -MMD -MP -o $@ $< $(GUIDED_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+
 # The analyzer without its first wall against guest code (native_allow.c, exec_space.c), for the test of
 # what stands behind it. Never installed.
 NO_WALL_OBJ := $(BUILD)/no-wall/native_allow.o $(BUILD)/no-wall/exec_space.o
-$(BUILD)/no-wall/%.o: analyzer/machine/%.c
+$(BUILD)/no-wall/%.o: analyzer/engine/%.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) -DMACHINE_TEST_NO_WALL -MMD -MP -c -o $@ $<
@@ -129,10 +142,20 @@ $(BUILD)/no-wall/csched: $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(NO_WALL_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
+# The shim whose own system calls can be made to fail, for program/safe-faults. Never installed.
+FAULTY_OBJ := $(PRELOAD_SRC:%.c=$(BUILD)/faulty/%.o) $(BUILD)/faulty/tests/lib/raw_fault.o $(PRELOAD_ASM:%.S=$(BUILD)/pic/%.o)
+$(BUILD)/faulty/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PRELOAD_CFLAGS) -DRAW_TEST_FAULTS -MMD -MP -c -o $@ $<
+$(BUILD)/faulty/libcsched.so: $(FAULTY_OBJ) preload/libcsched.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(PRELOAD_LDFLAGS) -o $@ $(FAULTY_OBJ) -ldl
+
 # Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
 unit-tests: all
 	+@$(SUBMAKE) unit-bins
-unit-bins: $(UNIT_BIN) $(BUILD)/no-wall/csched
+unit-bins: $(UNIT_BIN) $(BUILD)/no-wall/csched $(BUILD)/faulty/libcsched.so $(BUILD)/guided/guided
 
 check: deps-check
 	+@$(SUBMAKE) all
@@ -147,6 +170,7 @@ bench: deps-check
 MINUTES ?= 10
 fuzz: deps-check
 	+@$(SUBMAKE) all
+	+@$(SUBMAKE) $(BUILD)/guided/guided
 	@BUILD=$(abspath $(BUILD)) scripts/fuzz --minutes $(MINUTES)
 
 demo: deps

@@ -16,21 +16,22 @@ static const struct command {
 	const char *summary;
 } commands[] = {
 	{ "run", cmd_run, "record a program; ends exactly as the program ends" },
-	{ "explain", cmd_explain, "say why a recorded run failed, and in which order it does not" },
+	{ "explain", cmd_explain, "say why a recorded run failed, and in which order it passes" },
 	{ "hunt", cmd_hunt, "run a program under perturbation until it fails, then explain" },
-	{ "explore", cmd_explore, "execute orders that are certain to be new, until one fails or none is left" },
-	{ "merge", cmd_merge, "put together what the shards of a hunt have found" },
+	{ "explore", cmd_explore, "execute orders that are guaranteed to be new, until one fails or none is left" },
+	{ "merge", cmd_merge, "combine what the shards of a hunt found" },
 	{ "test", cmd_test, "hunt in each test of a suite: ctest, meson, googletest or a script" },
 	{ "replay", cmd_replay, "execute a recorded run again, offline or on the real program" },
-	{ "debug", cmd_debug, "gdb on a recorded run, forwards and backwards" },
+	{ "debug", cmd_debug, "debug a recorded run with gdb, forwards and backwards" },
 	{ "info", cmd_info, "what is in a trace" },
 	{ "dump", cmd_dump, "every record of a trace, readable" },
 	{ "trace", cmd_trace, "print the symbolic traces of a recorded run" },
-	{ "solve", cmd_solve, "schedule, root cause and alternate of a symbolic trace" },
-	{ "testgen", cmd_testgen, "make concurrent tests of a library, and find those that fail" },
+	{ "solve", cmd_solve, "schedule, root cause and passing order of a symbolic trace" },
+	{ "testgen", cmd_testgen, "generate concurrent tests for a library, and find those that fail" },
 	{ "reproduce", cmd_reproduce, "find a test and an order that fail with a given crash stack" },
 	{ "export", cmd_export, "a trace for other tools: a Chrome trace, a core dump" },
-	{ "pack", cmd_pack, "make one self-contained file of a trace" },
+	{ "save", cmd_save, "save what a running program's flight recorder holds, as a trace" },
+	{ "pack", cmd_pack, "pack a trace into one self-contained file" },
 	{ "doctor", cmd_doctor, "what will and will not work on this machine, and why" },
 };
 #define NCOMMANDS (sizeof commands / sizeof *commands)
@@ -47,12 +48,12 @@ static int help(void)
 {
 	puts("usage: csched COMMAND [options] ...\n\n"
 	     "csched records the threads of an unmodified program and explains its\n"
-	     "concurrency bugs: which orderings made it fail, and which do not.\n\n"
+	     "concurrency bugs: which orderings make it fail, and in which it passes.\n\n"
 	     "commands:");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
 	puts("\noptions:\n"
-	     "  --help     this text; csched COMMAND --help tells more\n"
+	     "  --help     this text; csched COMMAND --help describes a command\n"
 	     "  --version  the version");
 	return 0;
 }

@@ -107,7 +107,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void progress_at(struct progress *p, uint64_t done, uint64_t total)
+/* Is it time for another line? */
+static bool progress_due(struct progress *p)
 {
 	if (!p->state) {
 		p->state = isatty(2) ? 2 : 1;
@@ -115,18 +116,38 @@ void progress_at(struct progress *p, uint64_t done, uint64_t total)
 		p->last_ns = now_ns() + 400000000u;
 	}
 	if (p->state == 1)
-		return;
+		return false;
 	uint64_t now = now_ns();
 
 	if (now < p->last_ns || now - p->last_ns < 100000000u)
-		return;
+		return false;
 	p->last_ns = now;
 	p->shown = true;
+	return true;
+}
+
+void progress_at(struct progress *p, uint64_t done, uint64_t total)
+{
+	if (!progress_due(p))
+		return;
 	if (total)
 		fprintf(stderr, "\r\033[K%s: %" PRIu64 "%%", p->what,
 			(uint64_t)(100.0 * (double)done / (double)total));
 	else
 		fprintf(stderr, "\r\033[K%s: %" PRIu64, p->what, done);
+	fflush(stderr);
+}
+
+void progress_words(struct progress *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!progress_due(p))
+		return;
+	fprintf(stderr, "\r\033[K%s: ", p->what);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
 	fflush(stderr);
 }
 

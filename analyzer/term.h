@@ -69,6 +69,8 @@ struct progress {
 };
 
 void progress_at(struct progress *p, uint64_t done, uint64_t total);
+/* In words instead of a share, when one number does not say how far the work is. */
+void progress_words(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void progress_end(struct progress *p);
 
 #endif

@@ -31,6 +31,7 @@ enum ctl_site_flag {
 	CTL_SITE_READ = 16,
 	CTL_SITE_CALL = 32,  /* call of a function outside the module (PLT) */
 	CTL_SITE_LOCAL = 128, /* by rsp or below rbp: on the thread's own stack, of interest only when shared */
+	CTL_SITE_PAIR = 256, /* the thread had just touched the same address elsewhere: the two may be meant to be one step */
 	CTL_SITE_RACY = 64,  /* shared, and no lock is held at all accesses of the address */
 };
 

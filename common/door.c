@@ -160,12 +160,12 @@ static struct {
 	bool open;
 } fresh;
 
-/* fingerprint, failing.schedule, alternate-12.schedule: nothing else. */
+/* fingerprint, tried, failing.schedule, alternate-12.schedule: nothing else. */
 static bool is_kept_name(const char *name)
 {
 	static const char *const stems[] = { "failing", "alternate" };
 
-	if (!strcmp(name, "fingerprint"))
+	if (!strcmp(name, "fingerprint") || !strcmp(name, "tried"))
 		return true;
 	for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
 		size_t n = strlen(stems[i]);

@@ -99,6 +99,7 @@ struct path_cursor {
 	 */
 	bool limited;
 	uint64_t limit;
+	uint64_t end; /* the path ends here, whatever else there is of it */
 	/* private */
 	const uint8_t *bytes, *bytes_end;
 	struct path_item *items;

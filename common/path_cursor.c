@@ -7,7 +7,8 @@
 void path_cursor_init(struct path_cursor *c, const struct path_frags *frags,
 		      struct trc_stream_file *stream, uint64_t pos, uint64_t pc)
 {
-	*c = (struct path_cursor){ .frags = frags, .stream = stream, .pos = pos, .pc = pc };
+	*c = (struct path_cursor){ .frags = frags, .stream = stream, .pos = pos, .pc = pc,
+				    .end = UINT64_MAX };
 }
 
 void path_cursor_free(struct path_cursor *c)
@@ -32,7 +33,7 @@ static err_t wrong(const struct path_cursor *c, const char *what)
 /* The next byte without taking it; *byte is -1 at the end. */
 static inline err_t peek(struct path_cursor *c, int *byte)
 {
-	if (c->limited && c->pos >= c->limit) {
+	if ((c->limited && c->pos >= c->limit) || c->pos >= c->end) {
 		*byte = -1;
 		return NULL;
 	}

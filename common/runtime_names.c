@@ -5,7 +5,7 @@
 
 static const char *const modules[] = {
 	"libc.so", "libc-", "libpthread", "ld-linux", "libm.so", "libstdc++", "libc++", "libgcc_s",
-	"libcsched", "libjemalloc", "libtcmalloc", "libmimalloc", NULL,
+	"libcsched", "libjemalloc", "libtcmalloc", "libmimalloc", "libgomp", "libomp", "libasan", "libtsan", "libubsan", NULL,
 };
 
 /* The last four are what rustc calls the places of its standard library's sources. */

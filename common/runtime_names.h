@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* A module by its file name, without directories; allocators and the shim are among them. */
+/* A module by its file name, without directories; allocators, OpenMP, sanitizers and the shim are among them. */
 bool runtime_module(const char *name);
 /* A header of a library: code that was compiled into the program, but written elsewhere. */
 bool runtime_header(const char *file);

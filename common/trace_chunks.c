@@ -50,10 +50,12 @@ static void damage(struct trc_stream_file *s, uint64_t offset, const char *what)
 /* Does the process stream's file hold the beginning of another stream here? See trace_format.h. */
 static bool is_guest(const struct trc_stream_file *s, const struct trc_chunk *h)
 {
-	return s->kind == TRC_STREAM_PROCESS && h->version >= TRC_VERSION_GUESTS && !h->thread &&
+	bool of_thread = h->stream == TRC_STREAM_THREAD || h->stream == TRC_STREAM_PATH;
+
+	return s->kind == TRC_STREAM_PROCESS && h->version >= TRC_VERSION_GUESTS &&
 	       !h->sequence && h->place == TRC_PLACE_SEQUENCE &&
-	       (h->stream == TRC_STREAM_THREAD || h->stream == TRC_STREAM_PATH ||
-		h->stream == TRC_STREAM_FRAGS);
+	       (h->thread ? of_thread && h->version >= TRC_VERSION_SLOTS && h->thread < TRC_MAX_THREADS :
+			    of_thread || h->stream == TRC_STREAM_FRAGS);
 }
 
 /* What is wrong with a header by itself, or NULL. */
@@ -65,9 +67,9 @@ static const char *header_wrong(const struct trc_stream_file *s, const struct tr
 		return "the header's checksum is wrong";
 	if (h->stream != s->kind && !is_guest(s, h))
 		return "the chunk belongs to another kind of stream";
-	if (h->thread != s->thread)
+	if (h->stream == s->kind && h->thread != s->thread)
 		return "the chunk belongs to another thread";
-	if (h->place > TRC_PLACE_MOVED)
+	if (h->place > TRC_PLACE_MOVED) /* a free slot is looked for elsewhere: is_only_room() */
 		return "an unknown place";
 	if (!h->capacity || h->capacity % 8)
 		return "an impossible capacity";
@@ -85,7 +87,7 @@ static const char *close_previous(struct trc_stream_file *s, uint64_t start)
 	struct trc_span *last = s->spans.n ? &s->spans.v[s->spans.n - 1] : NULL;
 
 	if (!last)
-		return start ? "the stream does not begin at its beginning" : NULL;
+		return start && s->epoch <= 1 ? "the stream does not begin at its beginning" : NULL;
 	if (last->open) {
 		if (start < last->start || start - last->start > last->length)
 			return "the chunk does not continue the one before";
@@ -215,11 +217,12 @@ static bool place_chunk(struct chunks *c, const struct trc_chunk *h, uint64_t of
 	return add_live(c) && add_span(s, offset);
 }
 
-/* What a chunk that was being emptied says about itself need not hold, but its capacity. */
-static bool is_moved(const struct trc_chunk *h)
+/* What a chunk that was being emptied says about itself need not hold, but its capacity; nor a slot's that is free. */
+static bool is_only_room(const struct trc_stream_file *s, const struct trc_chunk *h)
 {
-	return h->magic == TRC_MAGIC && h->place == TRC_PLACE_MOVED && h->capacity &&
-	       h->capacity % 8 == 0;
+	bool free = h->place == TRC_PLACE_FREE && s->kind == TRC_STREAM_PROCESS && h->version >= TRC_VERSION_SLOTS;
+
+	return h->magic == TRC_MAGIC && (h->place == TRC_PLACE_MOVED || free) && h->capacity && h->capacity % 8 == 0;
 }
 
 /* Looks at the chunk at *offset and moves behind it. False: nothing follows. */
@@ -239,13 +242,15 @@ static bool add_chunk(struct chunks *c, uint64_t *offset)
 		end_of_stream(s, *offset);
 		return false;
 	}
-	const char *wrong = is_moved(&h) ? NULL : header_wrong(s, &h);
+	const char *wrong = is_only_room(s, &h) ? NULL : header_wrong(s, &h);
 
 	if (wrong) {
 		damage(s, *offset, wrong);
 		return false;
 	}
-	if (h.stream != s->kind && !is_moved(&h))
+	if (h.place == TRC_PLACE_FREE)
+		; /* room */
+	else if (h.stream != s->kind && h.place != TRC_PLACE_MOVED)
 		vec_push(&s->guests, *offset);
 	else if (!place_chunk(c, &h, *offset))
 		return false;

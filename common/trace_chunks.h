@@ -1,4 +1,4 @@
-/* Chunks of a stream: inside the reader only (trace_read.c, trace_iter.c). */
+/* Chunks of a stream: inside the reader only (trace_read.c, trace_iter.c, trace_epochs.c). */
 #ifndef CSCHED_COMMON_TRACE_CHUNKS_H
 #define CSCHED_COMMON_TRACE_CHUNKS_H
 
@@ -15,5 +15,13 @@ void trc_take_guest(struct trc_stream_file *s, const struct trc_stream_file *hos
 
 /* Compares the payload of span i with its checksum, once. */
 err_t trc_check_span(struct trc_stream_file *s, size_t i);
+
+/* What a file name says; false: not a stream of ours. *epoch: 0 none. */
+bool trc_parse_name(const char *name, enum trc_stream *kind, uint32_t *thread, uint32_t *epoch);
+
+/* Fills t->epochs and t->epoch. */
+err_t trc_find_epochs(struct trc *t);
+/* The later epoch's chunks come behind those of the stream. */
+void trc_continue_stream(struct trc_stream_file *s, struct trc_stream_file *later);
 
 #endif

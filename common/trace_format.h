@@ -14,6 +14,15 @@
  * stream, behind its first: a small program needs no files for them, which cost more than all else that its
  * recording does. Their own files then begin with the second chunk.
  *
+ * The first chunks of other threads lie there as well, in both modes, in *slots*: several are made at a time, and a thread
+ * takes the next that is free. Its own file, if there is one, begins with the second chunk.
+ *
+ * A flight recorder (options ring=, last=) begins anew from time to time, with a checkpoint. What it records from one
+ * to the next is an *epoch*: the files above, called eE.process, eE.tN.rec ... with E counting from 1; only frags goes on.
+ * eE.memory is the checkpoint, with the threads in it: TRC_STATE. It gets this name when it is whole, so an epoch that has
+ * none (but the first) can be read only behind the one before, which it continues: positions in streams count on, and so do tickets and
+ * the order of system calls. What stands before TRC_EPOCH in eE.process repeats what an earlier one said.
+ *
  * N counts threads in order of creation, from 0. A stream is a sequence of
  * chunks; a chunk is a 64-byte header and a payload. Chunks are written
  * through shared file mappings, so whatever was stored before a SIGKILL is on
@@ -39,11 +48,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 7
-#define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others */
+#define TRC_VERSION 10
+#define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others ... */
+#define TRC_VERSION_SLOTS 8  /* ... and of any thread */
+#define TRC_VERSION_EPOCHS 9
 /*
  * Still read: 1 lacks TRC_AGAIN, 2 has a time in every one, 3 has no cases, 4 no TRC_AGAINS, 5 no
- * guests, 6 no TRC_TICKET_NEXT.
+ * guests, 6 no TRC_TICKET_NEXT, 7 no slots, 8 no epochs, 9 no objects.
  */
 #define TRC_VERSION_OLDEST 1
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
@@ -69,6 +80,7 @@ enum trc_place {
 	TRC_PLACE_SEQUENCE = 0, /* behind its predecessor, as usual */
 	TRC_PLACE_LIVE = 1,     /* somewhere before its successors' place */
 	TRC_PLACE_MOVED = 2,    /* killed while being emptied: only its capacity means something */
+	TRC_PLACE_FREE = 3,     /* a slot that no thread has taken: likewise */
 };
 
 struct trc_chunk {
@@ -109,6 +121,8 @@ enum trc_type {
 	TRC_CHILD,        /* fork, vfork or posix_spawn made a process */
 	TRC_EXEC,         /* the process is about to become another program */
 	TRC_END,          /* how the run ended */
+	TRC_EPOCH,        /* what was carried over from the epoch before ends here */
+	TRC_THREAD_ID,    /* of a thread whose ancestors are gone */
 	/* thread streams */
 	TRC_SYNC = 32,    /* an interposed operation */
 	TRC_START,        /* registers at the start of the thread (first record, path mode) */
@@ -130,6 +144,8 @@ enum trc_type {
 	/* memory and final streams */
 	TRC_REGION = 96,  /* one mapping */
 	TRC_PAGES,        /* contents */
+	TRC_STATE,        /* one thread at a checkpoint */
+	TRC_TICKETS,      /* the next ticket of each shard, at a checkpoint */
 };
 
 /* Process stream. Strings are not terminated; lengths are in bytes. */
@@ -248,6 +264,22 @@ struct trc_end {
 	uint32_t thread;
 };
 
+struct trc_epoch {
+	struct trc_rec rec;
+	uint64_t tsc;
+	uint32_t epoch;
+	uint32_t pause; /* microseconds that threads stood still for the checkpoint before, when it was taken; 0 there is none */
+};
+
+/* csched save sends SIGSEGV with this si_code. */
+#define TRC_SAVE_CODE (-79)
+
+struct trc_thread_id {
+	struct trc_rec rec;
+	uint32_t thread, id_len;
+	char id[];
+};
+
 /* Thread streams. */
 
 enum trc_op {
@@ -363,6 +395,7 @@ enum trc_effect_kind {
 	TRC_EFFECT_MODULE, /* contents come from the ELF file named by a TRC_MODULE; no bytes */
 	TRC_EFFECT_OUTPUT, /* what the program handed to write/send: for comparison only */
 	TRC_EFFECT_OUTPUT_SUM, /* the same, when it is long: struct trc_output_sum */
+	TRC_EFFECT_OBJECT, /* a shared mapping begins here: struct trc_object */
 };
 
 struct trc_output_sum {
@@ -455,7 +488,19 @@ struct trc_thread_exit {
 	uint64_t path_pos;
 	uint64_t cleared; /* address set to zero for joiners after `seq`, 0 none ... */
 	uint64_t ticket;  /* ... at this place in its shard's order; with TRC_EXIT_ORDERED only */
+	/* then one for each robust mutex that it held, as far as the record reaches; older traces have none */
 };
+
+struct trc_exit_word {
+	uint64_t address;
+	uint64_t ticket;
+	uint32_t value, pad; /* what it was set to, before `cleared` */
+};
+
+static inline size_t trc_exit_words(const struct trc_thread_exit *e)
+{
+	return e->rec.size > sizeof *e ? (e->rec.size - sizeof *e) / sizeof(struct trc_exit_word) : 0;
+}
 
 struct trc_stop {
 	struct trc_rec rec;
@@ -473,6 +518,7 @@ enum trc_region_flag {
 	TRC_REGION_HEAP = 4,
 	TRC_REGION_SHARED = 8, /* MAP_SHARED: others may write it */
 	TRC_REGION_VDSO = 16,
+	TRC_REGION_OBJECT = 64, /* behind the path, at a multiple of 8: struct trc_object */
 	TRC_REGION_BRK = 32,
 };
 
@@ -481,6 +527,12 @@ enum trc_region_flag {
  * file; a reader starts from the file (by build-id) or, lacking it, from zero.
  * Anonymous memory: pages not stored are zero.
  */
+/* What a shared mapping shows: mappings of the same object show the same bytes. 0: not known. */
+struct trc_object {
+	uint64_t object;
+	uint64_t offset; /* in it, of the mapping's first byte */
+};
+
 struct trc_region {
 	struct trc_rec rec; /* flags: enum trc_region_flag, or-ed */
 	uint64_t start, end, offset;
@@ -493,6 +545,36 @@ struct trc_pages {
 	uint64_t address;
 	uint32_t length, pad;
 	uint8_t bytes[];
+};
+
+/*
+ * A thread at a checkpoint: between two fragments, or with TRC_STATE_IN_CALL inside the system call at `regs[rip]`, whose
+ * number and arguments are in its registers and whose TRC_ENTER was in an earlier epoch. What is in vector registers then is known when
+ * it comes back (xsave_len is 0 here): the first record in its stream is TRC_START.
+ */
+enum { TRC_STATE_IN_CALL = 1 };
+
+struct trc_state {
+	struct trc_rec rec; /* flags: TRC_STATE_IN_CALL */
+	uint32_t thread, xsave_len;
+	uint64_t generation;
+	uint64_t path_pos;
+	uint64_t tsc;
+	uint64_t regs[TRC_NREGS];
+	uint64_t fs_base, gs_base;
+	uint64_t clear_tid;
+	uint8_t xsave[]; /* as in struct trc_start */
+};
+
+struct trc_shard_ticket {
+	uint32_t shard, ticket;
+};
+
+/* Shards that are not named begin at 0. */
+struct trc_tickets {
+	struct trc_rec rec;
+	uint32_t n, pad;
+	struct trc_shard_ticket shards[];
 };
 
 #include "common/trace_path_format.h"

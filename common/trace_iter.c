@@ -66,16 +66,25 @@ static struct trc_sync *place_for_again(struct trc_iter *it)
 	return &s->kept.v[s->kept.n - 1][s->nkept++];
 }
 
-/* The operation with this number, again. */
+/*
+ * The operation with this number, again. Those without a time are all the same: one byte of the trace must not become a
+ * record of its own in memory.
+ */
 static err_t repeat(struct trc_iter *it, uint32_t slot, uint64_t tsc, const struct trc_rec **rec)
 {
 	if (!it->named[slot])
 		return bad_record(it, "an operation like one that was not recorded");
+	if (it->keep && !tsc && it->timeless[slot]) {
+		*rec = &it->timeless[slot]->rec;
+		return NULL;
+	}
 	struct trc_sync *s = place_for_again(it);
 
 	*s = *it->named[slot];
 	s->rec.size = sizeof *s;
 	s->tsc = tsc;
+	if (it->keep && !tsc)
+		it->timeless[slot] = s;
 	*rec = &s->rec;
 	return NULL;
 }
@@ -100,6 +109,7 @@ static err_t resolve(struct trc_iter *it, const struct trc_rec **rec)
 		if (n->slot >= TRC_SYNC_SLOTS)
 			return bad_record(it, "an impossible number of an operation");
 		it->named[n->slot] = &n->sync;
+		it->timeless[n->slot] = NULL;
 	} else if ((*rec)->type == TRC_AGAIN) {
 		const struct trc_again *a = (const void *)*rec;
 
@@ -173,10 +183,11 @@ uint64_t trc_stream_bytes(const struct trc_stream_file *stream)
 	const struct trc_span *last =
 		stream->spans.n ? &stream->spans.v[stream->spans.n - 1] : NULL;
 	uint32_t used = last ? last->length : 0;
+	uint64_t before = stream->spans.n ? stream->spans.v[0].start : 0;
 
 	while (used && last->open && !last->payload[used - 1])
 		used--;
-	return last ? last->start + used : 0;
+	return last ? last->start + used - before : 0;
 }
 
 /* The span that holds pos, or spans.n. */

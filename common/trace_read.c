@@ -7,15 +7,16 @@
 #include "common/trace_types.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MAX_ID_DEPTH 256
 
 /* ---- streams ---- */
 
-/* What a file name says; false: not a stream of ours. */
-static bool parse_name(const char *name, enum trc_stream *kind, uint32_t *thread)
+bool trc_parse_name(const char *name, enum trc_stream *kind, uint32_t *thread, uint32_t *epoch)
 {
 	static const struct {
 		const char *name;
@@ -27,7 +28,12 @@ static bool parse_name(const char *name, enum trc_stream *kind, uint32_t *thread
 	unsigned n;
 	int end = 0;
 
-	*thread = 0;
+	*thread = *epoch = 0;
+	if (name[0] == 'e' && name[1] >= '1' && name[1] <= '9' && sscanf(name, "e%9u.%n", epoch, &end) == 1 && end)
+		name += end;
+	else
+		*epoch = 0;
+	end = 0;
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
 		if (!strcmp(name, plain[i].name)) {
 			*kind = plain[i].kind;
@@ -54,52 +60,81 @@ static struct trc_stream_file *new_stream(struct trc *t, const char *name, enum 
 	return s;
 }
 
+/* Streams by what they are, while a trace is being opened: there may be thousands of threads. */
+struct opening {
+	struct trc *t;
+	VEC(struct trc_stream_file *) records, paths; /* by number of the thread; NULL: not begun */
+	struct trc_stream_file *frags;
+};
+
+/* Where the stream is found that began in the process stream's file; NULL: none of this kind does. */
+static struct trc_stream_file **begun(struct opening *o, unsigned kind, uint32_t thread)
+{
+	if (kind == TRC_STREAM_FRAGS)
+		return &o->frags;
+	if (kind != TRC_STREAM_THREAD && kind != TRC_STREAM_PATH)
+		return NULL;
+	while (o->records.n <= thread) {
+		vec_push(&o->records, NULL);
+		vec_push(&o->paths, NULL);
+	}
+	return kind == TRC_STREAM_PATH ? &o->paths.v[thread] : &o->records.v[thread];
+}
+
 /* Streams that begin in the process stream's file, which is the first. */
-static void add_guests(struct trc *t, const struct trc_stream_file *host)
+static void add_guests(struct opening *o, const struct trc_stream_file *host)
 {
 	for (size_t i = 0; i < host->guests.n; i++) {
 		struct trc_chunk h;
-		struct trc_stream_file *s = NULL;
+		char name[32] = "frags";
 
 		memcpy(&h, host->data + host->guests.v[i], sizeof h);
-		for (size_t k = 1; k < t->streams.n; k++)
-			if (t->streams.v[k]->kind == (enum trc_stream)h.stream)
-				s = t->streams.v[k];
-		if (!s)
-			s = new_stream(t, h.stream == TRC_STREAM_FRAGS ? "frags" :
-					  h.stream == TRC_STREAM_PATH ? "t0.path" : "t0.rec", h.stream, 0);
-		trc_take_guest(s, host, host->guests.v[i]);
+		struct trc_stream_file **s = begun(o, h.stream, h.thread);
+
+		if (h.stream != TRC_STREAM_FRAGS)
+			snprintf(name, sizeof name, "t%u.%s", h.thread, h.stream == TRC_STREAM_PATH ? "path" : "rec");
+		if (!*s)
+			*s = new_stream(o->t, name, h.stream, h.thread);
+		trc_take_guest(*s, host, host->guests.v[i]);
 	}
 }
 
-/* The stream that began in the process stream's file and goes on in one of this name, or NULL. */
-static struct trc_stream_file *begun(struct trc *t, const char *name)
-{
-	for (size_t i = 0; i < t->streams.n; i++)
-		if (!strcmp(t->streams.v[i]->name, name))
-			return t->streams.v[i];
-	return NULL;
-}
-
 /* The process stream's file, or those of the others. */
-static err_t add_stream(struct trc *t, size_t i, bool process)
+static err_t add_stream(struct opening *o, size_t i, bool process)
 {
+	struct trc *t = o->t;
 	const char *name = trc_source_name(t->source, i);
-	struct trc_stream_file *s;
+	struct trc_stream_file *s, **first;
 	enum trc_stream kind;
-	uint32_t thread;
+	uint32_t thread, epoch;
 
-	if (!parse_name(name, &kind, &thread) || (kind == TRC_STREAM_PROCESS) != process)
+	if (!trc_parse_name(name, &kind, &thread, &epoch) || (kind == TRC_STREAM_PROCESS) != process ||
+	    (epoch && epoch < t->epoch) || (kind == TRC_STREAM_MEMORY && epoch != t->epoch))
 		return NULL;
-	s = thread ? NULL : begun(t, name);
+	first = begun(o, kind, thread);
+	s = first ? *first : NULL;
 	if (!s || s->data)
 		s = new_stream(t, name, kind, thread);
+	s->epoch = epoch;
 	TRY(trc_source_map(t->source, i, &s->data, &s->size));
 	if (!process)
 		return NULL;
 	TRY(trc_find_chunks(s));
-	add_guests(t, s);
+	add_guests(o, s);
 	return NULL;
+}
+
+static err_t add_streams(struct trc *t)
+{
+	struct opening o = { .t = t };
+	err_t e = NULL;
+
+	for (int process = 1; process >= 0; process--)
+		for (size_t i = 0; i < trc_source_count(t->source) && !e; i++)
+			e = add_stream(&o, i, process);
+	vec_free(&o.records);
+	vec_free(&o.paths);
+	return e;
 }
 
 static int by_kind_and_thread(const void *a, const void *b)
@@ -112,6 +147,15 @@ static int by_kind_and_thread(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
+static int by_epoch(const void *a, const void *b)
+{
+	const struct trc_stream_file *x = *(struct trc_stream_file *const *)a;
+	const struct trc_stream_file *y = *(struct trc_stream_file *const *)b;
+	int order = by_kind_and_thread(a, b);
+
+	return order ? order : x->epoch < y->epoch ? -1 : x->epoch > y->epoch;
+}
+
 struct trc_stream_file *trc_stream(const struct trc *t, enum trc_stream kind, uint32_t thread)
 {
 	const struct trc_stream_file key = { .kind = kind, .thread = thread };
@@ -122,14 +166,37 @@ struct trc_stream_file *trc_stream(const struct trc *t, enum trc_stream kind, ui
 	return hit ? *hit : NULL;
 }
 
+/* ---- epochs: trace_epochs.c, too ---- */
+
+/* Of each stream its first file stays among the streams. */
+static void join_epochs(struct trc *t)
+{
+	size_t n = 0;
+
+	if (!t->epoch)
+		return;
+	qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_epoch);
+	for (size_t i = 0; i < t->streams.n; i++) {
+		struct trc_stream_file *s = t->streams.v[i];
+
+		if (n && !by_kind_and_thread(&t->streams.v[n - 1], &s)) {
+			trc_continue_stream(t->streams.v[n - 1], s);
+			vec_push(&t->behind, s);
+		} else {
+			t->streams.v[n++] = s;
+		}
+	}
+	t->streams.n = n;
+}
+
 static err_t open_streams(struct trc *t)
 {
-	for (int process = 1; process >= 0; process--)
-		for (size_t i = 0; i < trc_source_count(t->source); i++)
-			TRY(add_stream(t, i, process));
+	TRY(trc_find_epochs(t));
+	TRY(add_streams(t));
 	for (size_t i = 0; i < t->streams.n; i++)
 		if (t->streams.v[i]->kind != TRC_STREAM_PROCESS)
 			TRY(trc_find_chunks(t->streams.v[i]));
+	join_epochs(t);
 	if (t->streams.n)
 		qsort(t->streams.v, t->streams.n, sizeof *t->streams.v, by_kind_and_thread);
 	for (size_t i = 1; i < t->streams.n; i++)
@@ -215,6 +282,15 @@ static void forget_failure(struct trc *t)
 	t->blocked.n = 0;
 }
 
+/* It is printed as it is. */
+static bool is_thread_id(const char *id, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (!strchr("0123456789.~", id[i]) || !id[i])
+			return false;
+	return n >= 2 && n < 256 && id[0] == 'T';
+}
+
 static void take(struct trc *t, const struct trc_rec *rec)
 {
 	const void *r = rec;
@@ -261,6 +337,17 @@ static void take(struct trc *t, const struct trc_rec *rec)
 	case TRC_END:
 		t->end = r;
 		break;
+	case TRC_THREAD_ID: {
+		const struct trc_thread_id *n = r;
+		struct trc_thread_info *info = n->thread < TRC_MAX_THREADS ? thread_slot(t, n->thread) : NULL;
+
+		if (info && !info->id && is_thread_id(n->id, n->id_len))
+			info->id = xasprintf("%.*s", (int)n->id_len, n->id);
+		break;
+	}
+	case TRC_EPOCH:
+		t->began = r;
+		break;
 	default: /* the other types do not stand in this stream */
 		break;
 	}
@@ -270,6 +357,7 @@ static err_t read_process(struct trc *t, int flags)
 {
 	struct trc_iter it;
 	const struct trc_rec *rec;
+	bool repeated = false;
 
 	trc_iter_init(&it, t->process);
 	for (;;) {
@@ -284,7 +372,13 @@ static err_t read_process(struct trc *t, int flags)
 			return e;
 		if (!rec)
 			break;
-		take(t, rec);
+		/* A later epoch begins with what was said before. */
+		const struct trc_span *span = &t->process->spans.v[it.span];
+
+		repeated |= span->seam && it.pos == span->start;
+		if (!repeated)
+			take(t, rec);
+		repeated &= rec->type != TRC_EPOCH;
 	}
 	/* A chunk without a record: killed while the recording began. */
 	bool newborn = flags & TRC_TOLERANT && t->process->spans.n && t->process->cut_off;
@@ -323,23 +417,37 @@ err_t trc_open(const char *path, int flags, struct trc **out)
 	return NULL;
 }
 
+static void free_stream(struct trc_stream_file *s)
+{
+	vec_free(&s->spans);
+	vec_free(&s->guests);
+	free(s->name);
+	free(s->label);
+	free(s->damage);
+	for (size_t k = 0; k < s->kept.n; k++)
+		free(s->kept.v[k]);
+	vec_free(&s->kept);
+	free(s);
+}
+
+void trc_let_go(struct trc *t)
+{
+	/* Private mappings that nobody writes to: what is in them stays what is in the files. */
+	for (size_t i = 0; i < t->streams.n; i++)
+		if (t->streams.v[i]->data)
+			madvise((void *)t->streams.v[i]->data, t->streams.v[i]->size, MADV_DONTNEED);
+}
+
 void trc_close(struct trc *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->streams.n; i++) {
-		struct trc_stream_file *s = t->streams.v[i];
-
-		vec_free(&s->spans);
-		vec_free(&s->guests);
-		free(s->name);
-		free(s->label);
-		free(s->damage);
-		for (size_t k = 0; k < s->kept.n; k++)
-			free(s->kept.v[k]);
-		vec_free(&s->kept);
-		free(s);
-	}
+	for (size_t i = 0; i < t->streams.n; i++)
+		free_stream(t->streams.v[i]);
+	for (size_t i = 0; i < t->behind.n; i++)
+		free_stream(t->behind.v[i]);
+	vec_free(&t->behind);
+	vec_free(&t->epochs);
 	for (size_t i = 0; i < t->threads.n; i++)
 		free(t->threads.v[i].id);
 	for (size_t i = 0; i < t->text.n; i++)
@@ -366,20 +474,22 @@ struct trc_thread_info *trc_thread_at(const struct trc *t, uint32_t index)
 	return index < t->threads.n ? &t->threads.v[index] : NULL;
 }
 
-/* The ordinals from the thread up to main; false: lost, circular or too deep. */
-static bool ancestry(const struct trc *t, uint32_t index, uint32_t *ordinals, size_t *n)
+/* The ordinals from the thread up to main, or to the next of its ancestors that has an id; NULL: lost, circular or too deep. */
+static const char *ancestry(const struct trc *t, uint32_t index, uint32_t *ordinals, size_t *n)
 {
 	for (*n = 0; *n < MAX_ID_DEPTH; ++*n) {
 		const struct trc_thread_info *info = trc_thread_at(t, index);
 
+		if (info && info->id)
+			return info->id;
 		if (!info || !info->rec)
-			return false;
+			return NULL;
 		if (info->rec->parent == index)
-			return true;
+			return "T0";
 		ordinals[*n] = info->rec->ordinal;
 		index = info->rec->parent;
 	}
-	return false;
+	return NULL;
 }
 
 const char *trc_thread_id(const struct trc *t, uint32_t index)
@@ -393,8 +503,10 @@ const char *trc_thread_id(const struct trc *t, uint32_t index)
 		return "T?";
 	if (info->id)
 		return info->id;
-	if (ancestry(t, index, ordinals, &n)) {
-		strbuf_str(&b, "T0");
+	const char *ancestor = ancestry(t, index, ordinals, &n);
+
+	if (ancestor) {
+		strbuf_str(&b, ancestor);
 		while (n)
 			strbuf_fmt(&b, ".%u", ordinals[--n]);
 	} else {

@@ -42,6 +42,7 @@ struct trc_span {
 	bool open;       /* not sealed: no checksum, ends at its first zero record */
 	bool clipped;    /* the file ends before the chunk's capacity */
 	bool checked;    /* the checksum has been compared */
+	bool seam;       /* the first of a later epoch */
 };
 
 struct trc_stream_file {
@@ -49,6 +50,7 @@ struct trc_stream_file {
 	char *label; /* "app.123.csched/t3.rec", for messages */
 	enum trc_stream kind;
 	uint32_t thread;
+	uint32_t epoch; /* 0: it has none */
 	const uint8_t *data; /* the whole file, mapped; NULL: it has none of its own */
 	size_t size;
 	VEC(uint64_t) guests; /* offsets of chunks of other streams in it */
@@ -74,12 +76,26 @@ struct trc_kv_entry {
 	size_t value_len;
 };
 
+/* One epoch of a flight recorder that is there. */
+struct trc_epoch_info {
+	uint32_t number;
+	bool whole; /* it can be read from its beginning */
+};
+
 struct trc {
 	char *path; /* as given */
 	bool packed;
 	struct trc_source *source;
 	VEC(struct trc_stream_file *) streams; /* sorted by kind, then thread */
 	struct trc_stream_file *process, *frags, *memory, *final; /* or NULL */
+	/*
+	 * Of a flight recorder (trace_format.h): where reading begins, 0 anywhere else; the streams are those of this epoch, with the
+	 * chunks of later ones behind them. Whose chunks these are is here, too, and what of it is not read.
+	 */
+	uint32_t epoch;
+	const struct trc_epoch *began; /* the checkpoint; NULL: the run's own beginning */
+	VEC(struct trc_epoch_info) epochs; /* all that are there, by number */
+	VEC(struct trc_stream_file *) behind;
 
 	/* From the process stream, in the order written. */
 	VEC(struct trc_thread_info) threads; /* index i is thread number i */
@@ -107,6 +123,13 @@ enum trc_open_flags {
 };
 
 err_t trc_open(const char *path, int flags, struct trc **out);
+/* Where reading a flight recorder's trace begins; 0: with the newest epoch that can be read from its beginning. */
+extern uint32_t trc_epoch_wanted;
+/* The epoch before the one that reading began with, if it can be read; else 0. */
+uint32_t trc_epoch_before(const struct trc *t);
+/* As many before as there are, at most so many. */
+uint32_t trc_epochs_before(const struct trc *t, uint32_t most);
+uint64_t trc_epoch_bytes(struct trc *t, uint32_t number); /* of its files */
 void trc_close(struct trc *t);
 
 /* NULL when the trace has no such stream. */
@@ -145,6 +168,7 @@ struct trc_iter {
 	/* Records made from TRC_AGAIN and TRC_AGAINS live as long as the trace; else until the next trc_next(). */
 	bool keep;
 	const struct trc_sync *named[TRC_SYNC_SLOTS]; /* what they may stand for */
+	const struct trc_sync *timeless[TRC_SYNC_SLOTS]; /* keep: the record of all that have no time; or NULL */
 	struct trc_sync again;
 };
 
@@ -163,6 +187,12 @@ err_t trc_next(struct trc_iter *it, const struct trc_rec **rec);
  * record. *records (may be NULL) counts the records before the damage.
  */
 err_t trc_verify(struct trc_stream_file *stream, uint64_t *records);
+
+/*
+ * What was read of the files goes back to the kernel; it is read again where it is needed. For whoever goes through a long
+ * trace once. (An unpacked one stays in memory.)
+ */
+void trc_let_go(struct trc *t);
 
 /* Payload bytes in the stream; zeros at the end of an open last chunk do not count. */
 uint64_t trc_stream_bytes(const struct trc_stream_file *stream);

@@ -148,6 +148,19 @@ static err_t open_file(struct trc_source *s, size_t i)
 	return NULL;
 }
 
+uint64_t trc_source_size(struct trc_source *s, size_t i)
+{
+	struct source_file *f = &s->files.v[i];
+
+	if (s->pack)
+		return pack_size(s->pack, i);
+	err_free(open_file(s, i));
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+	return f->size;
+}
+
 err_t trc_source_map(struct trc_source *s, size_t i, const uint8_t **data, size_t *size)
 {
 	struct source_file *f = &s->files.v[i];

@@ -22,6 +22,9 @@ bool trc_source_packed(const struct trc_source *s);
 size_t trc_source_count(const struct trc_source *s);
 const char *trc_source_name(const struct trc_source *s, size_t i);
 
+/* 0 when it cannot be told. */
+uint64_t trc_source_size(struct trc_source *s, size_t i);
+
 /* Maps file i (unpacking it when needed). Belongs to the source. */
 err_t trc_source_map(struct trc_source *s, size_t i, const uint8_t **data, size_t *size);
 

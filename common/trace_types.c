@@ -66,10 +66,12 @@ static const char *check_leave(const struct trc_rec *rec)
 		left -= sizeof *e;
 		uint64_t bytes = ((uint64_t)e->length + 7) & ~7ull;
 
-		if (e->kind > TRC_EFFECT_OUTPUT_SUM)
+		if (e->kind > TRC_EFFECT_OBJECT)
 			return "an unknown kind of effect";
 		if (e->kind == TRC_EFFECT_OUTPUT_SUM && e->length != sizeof(struct trc_output_sum))
 			return "an impossible sum of output";
+		if (e->kind == TRC_EFFECT_OBJECT && e->length != sizeof(struct trc_object))
+			return "an impossible object";
 		if (bytes > left)
 			return "an effect longer than the record";
 		at += sizeof *e + bytes;
@@ -140,10 +142,30 @@ static const char *check_thread_exit(const struct trc_rec *rec)
 		       "no room for its ticket" : NULL;
 }
 
+static const char *check_state(const struct trc_rec *rec)
+{
+	return ((const struct trc_state *)rec)->thread >= 1u << 20 ? "an impossible thread number" : NULL;
+}
+
+static const char *check_tickets(const struct trc_rec *rec)
+{
+	const struct trc_tickets *t = (const void *)rec;
+
+	if (t->n > (rec->size - sizeof *t) / sizeof *t->shards)
+		return "more tickets than fit";
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->shards[i].shard >= TRC_SHARDS)
+			return "an impossible shard";
+	return NULL;
+}
+
 static const char *check_range(const struct trc_rec *rec)
 {
 	const struct trc_region *r = (const void *)rec;
 
+	if (r->rec.flags & TRC_REGION_OBJECT &&
+	    r->rec.size < sizeof *r + ((uint64_t)r->path_len + 7) / 8 * 8 + sizeof(struct trc_object))
+		return "no room for its object";
 	return r->start > r->end ? "a region that ends before it starts" : NULL;
 }
 
@@ -178,6 +200,9 @@ static const struct type_row {
 	[TRC_EXEC] = { "exec", IN(PROCESS), sizeof(struct trc_exec), { LEN(trc_exec, path_len) },
 		       NULL },
 	[TRC_END] = { "end", IN(PROCESS), sizeof(struct trc_end), { 0 }, check_end },
+	[TRC_EPOCH] = { "epoch", IN(PROCESS), sizeof(struct trc_epoch), { 0 }, NULL },
+	[TRC_THREAD_ID] = { "thread-id", IN(PROCESS), sizeof(struct trc_thread_id),
+			    { LEN(trc_thread_id, id_len) }, NULL },
 
 	[TRC_SYNC] = { "sync", IN(THREAD), sizeof(struct trc_sync), { 0 }, check_sync },
 	[TRC_START] = { "start", IN(THREAD), sizeof(struct trc_start),
@@ -208,6 +233,8 @@ static const struct type_row {
 			 { LEN(trc_region, path_len) }, check_range },
 	[TRC_PAGES] = { "pages", IN(MEMORY) | IN(FINAL), sizeof(struct trc_pages),
 			{ LEN(trc_pages, length) }, NULL },
+	[TRC_STATE] = { "state", IN(MEMORY), sizeof(struct trc_state), { LEN(trc_state, xsave_len) }, check_state },
+	[TRC_TICKETS] = { "tickets", IN(MEMORY), sizeof(struct trc_tickets), { 0 }, check_tickets },
 #undef LEN
 };
 #define NTYPES (sizeof types / sizeof *types)
@@ -298,7 +325,7 @@ NAME_FUNCTION(trc_frag_kind_name, [TRC_FRAG_DIRECT] = "direct", [TRC_FRAG_INDIRE
 
 NAME_FUNCTION(trc_effect_name, [TRC_EFFECT_WRITE] = "write", [TRC_EFFECT_FILE] = "file",
 	      [TRC_EFFECT_MODULE] = "module", [TRC_EFFECT_OUTPUT] = "output",
-	      [TRC_EFFECT_OUTPUT_SUM] = "output-sum")
+	      [TRC_EFFECT_OUTPUT_SUM] = "output-sum", [TRC_EFFECT_OBJECT] = "object")
 
 NAME_FUNCTION(trc_stream_name, [TRC_STREAM_PROCESS] = "process", [TRC_STREAM_THREAD] = "records",
 	      [TRC_STREAM_PATH] = "path", [TRC_STREAM_FRAGS] = "frags",

@@ -338,6 +338,8 @@ static enum deadlock_verdict first_look(void)
 		struct shim_thread *t = shim_slot(i);
 		uint32_t op = __atomic_load_n(&t->blocked_op, __ATOMIC_SEQ_CST);
 
+		if (t->life == SHIM_RESERVED) /* before all the others are looked at in vain */
+			return DEADLOCK_MAYBE;
 		if (t->life != SHIM_LIVE)
 			continue;
 		if (!op)
@@ -348,9 +350,19 @@ static enum deadlock_verdict first_look(void)
 	return DEADLOCK_YES;
 }
 
+/* Who waits for a thread that has said good-bye looks at no other: there may be thousands, one joined after the other. */
+static enum deadlock_verdict first_look_of(const struct shim_thread *caller)
+{
+	const struct shim_thread *other = shim_thread_joining(caller);
+
+	if (caller->blocked_op != TRC_OP_JOIN || !other || other->life == SHIM_LIVE || other->life == SHIM_RESERVED)
+		return first_look();
+	return other->life == SHIM_EXITING ? DEADLOCK_MAYBE : DEADLOCK_NO;
+}
+
 enum deadlock_verdict deadlock_all_blocked(const struct shim_thread *caller)
 {
-	enum deadlock_verdict first = caller ? first_look() : DEADLOCK_YES;
+	enum deadlock_verdict first = caller ? first_look_of(caller) : DEADLOCK_YES;
 	uint64_t saved;
 
 	if (first != DEADLOCK_YES)
@@ -368,6 +380,16 @@ enum deadlock_verdict deadlock_all_blocked(const struct shim_thread *caller)
 }
 
 /* ---- publishing ---- */
+
+/*
+ * Hundreds that were woken together and are joined one after the other all seem blocked as long as they have not had their
+ * turn: not each of them looks at all the others, when somebody does so anyway.
+ */
+#define MANY 100u
+static bool leave_it_to_helper(uint32_t threads)
+{
+	return threads > MANY && watch_is_looking();
+}
 
 void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_t site,
 		    uint64_t value)
@@ -396,7 +418,7 @@ void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_
 	} else if (op != TRC_OP_WAIT && op != TRC_OP_SEM_WAIT && op != TRC_OP_BARRIER && find_cycle(t)) {
 		deadlock_report_cycle(t);
 	} else if (blocked >= __atomic_load_n(&shim.nlive, __ATOMIC_SEQ_CST)) {
-		enum deadlock_verdict v = deadlock_all_blocked(t);
+		enum deadlock_verdict v = leave_it_to_helper(blocked) ? DEADLOCK_MAYBE : deadlock_all_blocked(t);
 
 		if (v == DEADLOCK_YES)
 			deadlock_report_all();
@@ -432,7 +454,7 @@ void deadlock_leave(const struct shim_thread *t)
 	uint32_t live = __atomic_load_n(&shim.nlive, __ATOMIC_SEQ_CST);
 
 	if (live && __atomic_load_n(&shim.nblocked, __ATOMIC_SEQ_CST) >= live &&
-	    !__atomic_load_n(&shim.failed, __ATOMIC_RELAXED) && !is_joined(t))
+	    !__atomic_load_n(&shim.failed, __ATOMIC_RELAXED) && (leave_it_to_helper(live) || !is_joined(t)))
 		watch_suspect();
 }
 

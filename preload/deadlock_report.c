@@ -93,6 +93,8 @@ static void report(enum trc_failure_kind kind, struct shim_thread *t, struct shi
 	unsigned told = 0;
 
 	rec_lock(&saved);
+	/* A handler of the program that stands still: what it handles is the failure. */
+	shim_failure_settle(true);
 	if (!shim.failed) {
 		text_str(&text, kind == TRC_FAIL_HANG ? "hang: no event for the time hang= gives" :
 				start ? "deadlock" : "deadlock: all threads are blocked");
@@ -121,6 +123,9 @@ static void report(enum trc_failure_kind kind, struct shim_thread *t, struct shi
 				write_blocked(o, start && in_cycle(o, start));
 		}
 		shim.deadlocked = true;
+		if (shim_opt.deadlock == SHIM_DEADLOCK_WAIT)
+			shim_say(0, "the program is left waiting, as it would be without csched; its trace can be explained now "
+				    "(--deadlock=abort ends such a run)");
 	}
 	rec_unlock(&saved);
 	if (shim_opt.deadlock == SHIM_DEADLOCK_ABORT)
@@ -158,13 +163,7 @@ void deadlock_withdraw(struct shim_thread *t)
 
 	rec_lock(&saved);
 	if (shim.deadlocked) {
-		struct trc_withdrawn *r = rec_begin(&rec_process, sizeof *r);
-
-		if (r) {
-			r->tsc = raw_tsc();
-			rec_commit(&rec_process, r, TRC_WITHDRAWN, 0, sizeof *r);
-		}
-		shim.deadlocked = shim.failed = false;
+		shim_failure_withdraw();
 		text_str(&line, "that was no deadlock: ");
 		text_str(&line, t->id);
 		text_str(&line, " went on");

@@ -59,6 +59,28 @@ static void tell(const struct shim_thread *t, const char *text)
 	shim_say(0, line.s);
 }
 
+/* Under the lock. False: there is one already, or nothing is recorded. */
+static bool begin_failure(enum trc_failure_kind kind, const struct shim_thread *t, const struct shim_fault *f,
+			  const uint64_t *regs, const char *text, const void *detail, size_t detail_len)
+{
+	if (shim.state != SHIM_RECORDING || shim.failed)
+		return false;
+	shim.failed = true;
+	write_failure(kind, t, f, regs, text, detail, detail_len);
+	stacks_write_failing(t, regs);
+	if (ctl.enforcing)
+		ctl_enforce_failed();
+	return true;
+}
+
+/* Said and completed when it is certain that this is the failure. */
+static void complete(const struct shim_thread *t, const char *text)
+{
+	stacks_write_others(t);
+	rec_modules(raw_tsc(), 0);
+	tell(t, text);
+}
+
 void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struct shim_fault *f,
 		  const uint64_t regs[TRC_NREGS], const char *text, const void *detail,
 		  size_t detail_len)
@@ -69,15 +91,9 @@ void shim_failure(enum trc_failure_kind kind, struct shim_thread *t, const struc
 	if (shim.state == SHIM_OFF || shim_is_other_process())
 		return;
 	rec_lock(&saved);
-	if (shim.state == SHIM_RECORDING && !shim.failed) {
-		shim.failed = true;
-		write_failure(kind, t, f, regs, text, detail, detail_len);
-		stacks_write(t, regs);
-		rec_modules(raw_tsc(), 0);
-		tell(t, text);
-		if (ctl.enforcing)
-			ctl_enforce_failed();
-	}
+	shim_failure_settle(true); /* what came first stands */
+	if (begin_failure(kind, t, f, regs, text, detail, detail_len))
+		complete(t, text);
 	rec_unlock(&saved);
 }
 
@@ -224,27 +240,92 @@ static void word_type(struct raw_text *text, const char *s, size_t n)
 	text_str(text, out.s);
 }
 
+struct wording {
+	enum trc_failure_kind kind;
+	struct raw_text text;
+	char text_buf[400], detail[256];
+	size_t detail_len;
+};
+
+static void word_failure(struct wording *w, const struct shim_fault *f)
+{
+	w->kind = TRC_FAIL_SIGNAL;
+	w->text = (struct raw_text){ w->text_buf, 0, sizeof w->text_buf };
+	w->detail_len = 0;
+	if (f->signal != SIGABRT || f->code != SI_TKILL) {
+		word_signal(&w->text, f);
+	} else if ((w->detail_len = exception_name(w->detail, sizeof w->detail))) {
+		w->kind = TRC_FAIL_EXCEPTION;
+		text_str(&w->text, "uncaught exception of type ");
+		word_type(&w->text, w->detail, w->detail_len);
+	} else {
+		w->kind = TRC_FAIL_ABORT;
+		w->detail_len = abort_message(w->detail, sizeof w->detail);
+		text_str(&w->text, w->detail_len ? "aborted: " : "aborted (SIGABRT)");
+		text_strn(&w->text, w->detail, w->detail_len);
+	}
+}
+
 void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
 			 const uint64_t regs[TRC_NREGS])
 {
-	enum trc_failure_kind kind = TRC_FAIL_SIGNAL;
-	char detail[256];
-	size_t n = 0;
-	TEXT(text, 400);
+	struct wording w;
 
-	if (f->signal == SIGABRT && f->code == SI_TKILL) {
-		if ((n = exception_name(detail, sizeof detail))) {
-			kind = TRC_FAIL_EXCEPTION;
-			text_str(&text, "uncaught exception of type ");
-			word_type(&text, detail, n);
-		} else {
-			kind = TRC_FAIL_ABORT;
-			n = abort_message(detail, sizeof detail);
-			text_str(&text, n ? "aborted: " : "aborted (SIGABRT)");
-			text_strn(&text, detail, n);
-		}
-	} else {
-		word_signal(&text, f);
+	word_failure(&w, f);
+	shim_failure(w.kind, t, f, regs, w.text.s, w.detail, w.detail_len);
+}
+
+/* ---- signals that the program handles itself ---- */
+
+/* Under the lock: what is to be said when it stands. */
+static struct {
+	const struct shim_thread *thread;
+	enum trc_failure_kind kind;
+	uint64_t regs[TRC_NREGS];
+	char text[400];
+} handled;
+
+void shim_failure_handled(struct shim_thread *t, const struct shim_fault *f, const uint64_t regs[TRC_NREGS])
+{
+	struct wording w;
+	uint64_t saved;
+
+	word_failure(&w, f);
+	rec_lock(&saved);
+	if (begin_failure(w.kind, t, f, regs, w.text.s, w.detail, w.detail_len)) {
+		shim.in_handler = true;
+		handled.thread = t;
+		handled.kind = w.kind;
+		memcpy(handled.regs, regs, sizeof handled.regs);
+		memcpy(handled.text, w.text.s, w.text.n + 1);
 	}
-	shim_failure(kind, t, f, regs, text.s, detail, n);
+	rec_unlock(&saved);
+}
+
+void shim_failure_withdraw(void)
+{
+	struct trc_withdrawn *r = rec_begin(&rec_process, sizeof *r);
+
+	if (r) {
+		r->tsc = raw_tsc();
+		rec_commit(&rec_process, r, TRC_WITHDRAWN, 0, sizeof *r);
+	}
+	shim.failed = shim.deadlocked = shim.in_handler = false;
+}
+
+void shim_failure_settle(bool stands)
+{
+	uint64_t saved;
+
+	if (!shim.in_handler || shim.state != SHIM_RECORDING)
+		return;
+	rec_lock(&saved);
+	if (shim.in_handler && stands) {
+		shim.in_handler = false;
+		csched_at_failure(handled.kind, handled.regs);
+		complete(handled.thread, handled.text);
+	} else if (shim.in_handler) {
+		shim_failure_withdraw();
+	}
+	rec_unlock(&saved);
 }

@@ -2,6 +2,7 @@
 
 #include "preload/raw.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -41,8 +42,11 @@ bool maps_read(char *buf, void (*line)(char *line, void *arg), void *arg)
 
 	if (raw_failed(fd))
 		return false;
-	while ((n = raw(SYS_read, fd, buf + have, MAPS_BUFFER - have)) > 0)
-		have = whole_lines(&r, buf, have + (size_t)n);
+	do {
+		n = raw(SYS_read, fd, buf + have, MAPS_BUFFER - have);
+		if (n > 0)
+			have = whole_lines(&r, buf, have + (size_t)n);
+	} while (n > 0 || n == -EINTR);
 	raw(SYS_close, fd);
-	return true;
+	return !n;
 }

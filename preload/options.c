@@ -62,7 +62,7 @@ static bool parse_number(const char *s, uint64_t *out)
 	return !*s;
 }
 
-/* Milliseconds from "2", "0.25". */
+/* Milliseconds from "2", "0.25", "250ms". */
 static bool parse_seconds(const char *s, uint64_t *out)
 {
 	uint64_t ms = 0, unit = 1000;
@@ -78,6 +78,10 @@ static bool parse_seconds(const char *s, uint64_t *out)
 		for (s++; *s >= '0' && *s <= '9'; s++, any = true)
 			ms += (uint64_t)(*s - '0') * (unit /= 10);
 	*out = ms;
+	if (s[0] == 'm' && s[1] == 's' && !s[2]) {
+		*out = ms / 1000;
+		return any;
+	}
 	return any && !*s;
 }
 
@@ -108,6 +112,10 @@ static void assign(enum opt_key key, uint64_t num, const char *str)
 	case KEY_dir: o->dir = str; break;
 	case KEY_keep: o->keep = (enum shim_keep)num; break;
 	case KEY_max_size: o->max_size = num; break;
+	case KEY_ring: o->ring = num; break;
+	case KEY_last: o->last_ms = num; break;
+	case KEY_epoch: o->epoch_ms = num; break;
+	case KEY_on_signal: o->on_signal = num < 65 && num != 9 && num != 19 ? (unsigned)num : 0; break;
 	case KEY_hang: o->hang_ms = num; break;
 	case KEY_fail_exit: break;
 	case KEY_follow: o->follow = num; break;

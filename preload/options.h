@@ -16,6 +16,8 @@ struct shim_options {
 	const char *dir; /* "" when not given; strings live in the shim's memory */
 	enum shim_keep keep;
 	uint64_t max_size;
+	unsigned on_signal; /* 0: none */
+	uint64_t ring, last_ms, epoch_ms; /* ring and last_ms 0: no flight recorder */
 	uint64_t hang_ms; /* 0: never */
 	uint8_t fail_exit[SHIM_MAX_STATUSES];
 	unsigned nfail_exit;

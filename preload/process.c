@@ -3,6 +3,7 @@
 #include "preload/process.h"
 
 #include "preload/raw.h"
+#include "preload/record/slots.h"
 #include "preload/say.h"
 #include "preload/shim.h"
 #include "preload/watch.h"
@@ -44,8 +45,9 @@ static void say_path(const char *what)
 
 bool shim_start_trace(void)
 {
-	shim.failed = shim.deadlocked = false;
+	shim.failed = shim.deadlocked = shim.in_handler = false;
 	shim.state = SHIM_OFF;
+	rec_ring_start();
 	if (!rec_dir_create())
 		return false;
 	if (shim_opt.mode == SHIM_MODE_PATH)
@@ -93,6 +95,7 @@ void shim_after_fork(void)
 	rec_forget_total();
 	rec_modules_forget();
 	shim_threads_forget();
+	slots_forget();
 	if (shim.state != SHIM_RECORDING && shim.state != SHIM_DORMANT)
 		return;
 	if (!shim_opt.follow) {
@@ -164,6 +167,8 @@ void shim_process_end(int kind, int status)
 
 	if (shim.state != SHIM_RECORDING || !*shim_here || shim_is_other_process())
 		return;
+	if (tr_crash_end)
+		tr_crash_end(t, kind, status);
 	if (kind == 0)
 		ctl_ending();
 	if (kind == 0 && shim_options_fails(status))
@@ -182,6 +187,8 @@ void shim_exec_begin(const char *path)
 
 	if (shim.state != SHIM_RECORDING || shim_is_other_process())
 		return;
+	if (tr_crash_end)
+		tr_crash_end(t, 2, 0);
 	rec_lock(&saved);
 	struct trc_exec *r = rec_begin(&rec_process, size);
 
@@ -206,6 +213,7 @@ void shim_exec_begin(const char *path)
 			rec_forget(&rec_process);
 			if (t)
 				rec_forget(&t->rec);
+			slots_forget();
 			rec_forget_total();
 			rec_modules_forget();
 		}

@@ -9,6 +9,22 @@
 /* Weak: the translator leaves our memory out of its snapshots. */
 void tr_own(void *p, size_t len) __attribute__((weak));
 
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+
+#define PLACE_BELOW (256ull << 30) /* bytes from this library down to the first ... */
+#define PLACE_ROOM (64ull << 30)   /* ... and of such room; then it begins anew, in what is free again */
+
+uint64_t raw_place(size_t len)
+{
+	static uint64_t used;
+	uint64_t here = (uint64_t)__ehdr_start & ~(RAW_PAGE - 1);
+	uint64_t n = (len + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
+
+	if (here < PLACE_BELOW + 2 * PLACE_ROOM || n > PLACE_ROOM)
+		return 0;
+	return here - PLACE_BELOW - (__atomic_add_fetch(&used, n, __ATOMIC_RELAXED) % PLACE_ROOM);
+}
+
 void *raw_alloc(size_t len)
 {
 	void *p = raw_map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -16,6 +32,13 @@ void *raw_alloc(size_t len)
 	if (p && tr_own)
 		tr_own(p, len);
 	return p;
+}
+
+/* The kernel refuses for pages that the program has locked (mlockall). */
+void raw_empty(void *p, size_t len)
+{
+	if (raw(SYS_madvise, p, len, MADV_DONTNEED))
+		memset(p, 0, len);
 }
 
 uint64_t raw_nsec(int clock)

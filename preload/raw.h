@@ -22,8 +22,24 @@
 /* Arrays of which most programs use little or nothing: apart, so that what they do use shares few pages. */
 #define RAW_LARGE __attribute__((section(".bss.large")))
 
-static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
+/* build/faulty/libcsched.so only: tests/lib/raw_fault.c. Not for what is called for the program, by a number of its own. */
+#ifdef RAW_TEST_FAULTS
+long raw_fault(long nr, long second, long *third);
+#define RAW_INLINE static inline __attribute__((always_inline))
+#define RAW_MAY_FAIL(nr, second, third)                                             \
+	do {                                                                \
+		long fault_ = __builtin_constant_p(nr) ? raw_fault(nr, second, third) : 0; \
+		if (fault_)                                                 \
+			return fault_;                                      \
+	} while (0)
+#else
+#define RAW_INLINE static inline
+#define RAW_MAY_FAIL(nr, second, third) ((void)0)
+#endif
+
+RAW_INLINE long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
+	RAW_MAY_FAIL(nr, b, &c);
 	long ret;
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -36,8 +52,9 @@ static inline long raw6(long nr, long a, long b, long c, long d, long e, long f)
 	return ret;
 }
 
-static inline long raw3(long nr, long a, long b, long c)
+RAW_INLINE long raw3(long nr, long a, long b, long c)
 {
+	RAW_MAY_FAIL(nr, b, &c);
 	long ret;
 
 	__asm__ volatile("syscall"
@@ -47,8 +64,9 @@ static inline long raw3(long nr, long a, long b, long c)
 	return ret;
 }
 
-static inline long raw4(long nr, long a, long b, long c, long d)
+RAW_INLINE long raw4(long nr, long a, long b, long c, long d)
 {
+	RAW_MAY_FAIL(nr, b, &c);
 	long ret;
 	register long r10 __asm__("r10") = d;
 
@@ -81,10 +99,16 @@ static inline bool raw_failed(long ret)
 	return (unsigned long)ret >= -4095ul;
 }
 
+/*
+ * Where to ask for memory of ours: far from where the kernel puts the program's mappings, so that what it unmaps stays
+ * unmapped, and what it maps next lies where it would without us. A hint: 0, or what is in use, leaves it to the kernel.
+ */
+uint64_t raw_place(size_t len);
+
 /* NULL when the kernel refuses. */
 static inline void *raw_map(size_t len, int prot, int flags, int fd, uint64_t offset)
 {
-	long p = raw6(SYS_mmap, 0, (long)len, prot, flags, fd, (long)offset);
+	long p = raw6(SYS_mmap, (long)raw_place(len), (long)len, prot, flags, fd, (long)offset);
 
 	return raw_failed(p) ? NULL : (void *)p;
 }
@@ -96,6 +120,9 @@ static inline void raw_free(void *p, size_t len)
 {
 	raw3(SYS_munmap, (long)p, (long)len, 0);
 }
+
+/* Private anonymous pages of ours are zero from now on, and cost nothing if that can be had. */
+void raw_empty(void *p, size_t len);
 
 static inline uint64_t raw_tsc(void)
 {

@@ -25,6 +25,7 @@
 #define SHIM_NO_THREAD UINT32_MAX
 #define SHIM_ID_MAX 48
 #define SHIM_HELD_MAX 64
+#define SHIM_NAME_MAX 32
 
 enum shim_life {
 	SHIM_FREE,
@@ -82,6 +83,8 @@ struct shim_thread {
 	uint64_t pthread_since;    /* when it got its pthread: larger is later. Indices are no measure,
 				    * they are given out before libc makes the thread */
 	uint32_t joining;          /* index + 1 of the thread this one waits for; 0: none */
+	uint64_t born;             /* tsc */
+	char name[SHIM_NAME_MAX];  /* as given with pthread_setname_np(); flight recorder only */
 };
 
 #define SHIM_PROCESS_MAX 64
@@ -98,6 +101,7 @@ struct shim_process {
 	enum shim_state state;
 	bool failed;          /* a failure is recorded: the first one stands */
 	bool deadlocked;      /* ... and it is a deadlock or hang, which may be withdrawn */
+	bool in_handler;      /* ... and it is a signal that the program handles itself: what its handler does decides */
 	uint32_t pid;
 	uint32_t nthreads;    /* indices given out */
 	uint32_t nlive, nblocked;
@@ -140,6 +144,9 @@ void shim_thread_set_pthread(struct shim_thread *t, uint64_t pthread);
 /* Whom pthread_tryjoin_np() has just joined, or not. */
 struct shim_thread *shim_thread_tryjoined(uint64_t pthread);
 void shim_thread_name(struct shim_thread *t, const char *name, size_t len);
+
+/* All that are not joined yet, once more: for the process stream of another epoch. Under rec_lock(). */
+void shim_threads_again(void);
 
 /* For thread.c and event.c only. */
 struct shim_thread *shim_thread_reserve(struct shim_thread *parent, uint64_t key);
@@ -192,6 +199,14 @@ void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
 			 const uint64_t regs[TRC_NREGS]);
 
 /*
+ * A fatal signal that the program handles itself: written before its handler runs, and said only when it
+ * stands: the process ends inside the handler. Withdrawn when the program goes on.
+ */
+void shim_failure_handled(struct shim_thread *t, const struct shim_fault *f, const uint64_t regs[TRC_NREGS]);
+void shim_failure_settle(bool stands);
+void shim_failure_withdraw(void); /* writes that the last failure was none. Under rec_lock() */
+
+/*
  * The process ends: kind as trc_end.flags (0 exit, 1 signal, 2 exec). Writes
  * TRC_END, seals what this thread owns, and removes the trace unless it is to be kept.
  * Path mode: the translator calls it at exit_group and before a fatal signal's default action.
@@ -240,6 +255,8 @@ bool tr_is_native(const struct shim_thread *t) __attribute__((weak));
 /* The application's stack pointer and pc where the thread was last seen; false: unknown. */
 bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	__attribute__((weak));
+/* The process ends (kind as trc_end.flags), and so does whatever a handler of the program made of a crash. */
+void tr_crash_end(const struct shim_thread *t, int kind, int status) __attribute__((weak));
 /* The kernel's handler of the signal is the translator's, and the program itself has none. */
 bool tr_stands_in(int sig, uint64_t handler) __attribute__((weak));
 

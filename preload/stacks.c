@@ -100,12 +100,16 @@ static void write_stack(const struct shim_thread *t, const uint64_t *regs, size_
 	rec_commit(&rec_process, r, TRC_STACK, flags, size);
 }
 
-void stacks_write(const struct shim_thread *failing, const uint64_t *regs)
+void stacks_write_failing(const struct shim_thread *failing, const uint64_t *regs)
+{
+	if (failing && regs && regs[TRC_RSP])
+		write_stack(failing, regs, STACK_MAX_FAILING, 0);
+}
+
+void stacks_write_others(const struct shim_thread *failing)
 {
 	unsigned written = 0;
 
-	if (failing && regs && regs[TRC_RSP])
-		write_stack(failing, regs, STACK_MAX_FAILING, 0);
 	for (unsigned i = 0, n = shim_nslots(); i < n && written < STACKS_MAX; i++) {
 		const struct shim_thread *t = shim_slot(i);
 		uint64_t seen[TRC_NREGS] = { 0 };

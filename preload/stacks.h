@@ -3,7 +3,8 @@
 
 #include "preload/shim.h"
 
-/* TRC_STACK of every living thread; regs are of `failing` (both may be NULL). Under rec_lock(). */
-void stacks_write(const struct shim_thread *failing, const uint64_t *regs);
+/* TRC_STACK of the thread that failed, with its registers; of every other living one. Both pointers may be NULL. Under rec_lock(). */
+void stacks_write_failing(const struct shim_thread *failing, const uint64_t *regs);
+void stacks_write_others(const struct shim_thread *failing);
 
 #endif

@@ -40,6 +40,34 @@ struct shim_thread *shim_slot(unsigned i)
 	return slots[i];
 }
 
+/*
+ * Numbers that a flight recorder may give out again: those of threads that ended in an epoch that is gone by now. Else a
+ * server with a thread for each connection would have more of them than a trace may.
+ */
+static struct {
+	uint32_t index, epoch; /* when its slot became free */
+} used[MAX_SLOTS] RAW_LARGE;
+static unsigned used_from, nused;
+
+static void give_back_index(uint32_t index)
+{
+	if (!rec_epoch || nused == MAX_SLOTS)
+		return;
+	used[(used_from + nused) % MAX_SLOTS].index = index;
+	used[(used_from + nused++) % MAX_SLOTS].epoch = rec_epoch;
+}
+
+static uint32_t next_index(void)
+{
+	if (!nused || used[used_from].epoch >= rec_ring_oldest())
+		return shim.nthreads++;
+	uint32_t index = used[used_from].index;
+
+	used_from = (used_from + 1) % MAX_SLOTS;
+	nused--;
+	return index;
+}
+
 /* Under the lock, but for LIVE to EXITING, which only the thread itself does. */
 static void set_life(struct shim_thread *t, enum shim_life life)
 {
@@ -125,7 +153,7 @@ static struct shim_thread *take_slot(struct shim_thread *parent)
 
 	memset(t, 0, sizeof *t); /* still free: life is 0 */
 	t->alt_stack = alt_stack;
-	t->index = shim.nthreads++;
+	t->index = next_index();
 	by_index[t->index % MAX_SLOTS] = t;
 	t->parent = parent ? parent->index : t->index;
 	t->ordinal = parent ? ++parent->nchildren : 0;
@@ -144,7 +172,7 @@ static void write_thread(const struct shim_thread *t)
 	r->parent = t->parent;
 	r->ordinal = t->ordinal;
 	r->tid = t->tid;
-	r->tsc = raw_tsc();
+	r->tsc = t->born;
 	r->pthread = t->pthread;
 	rec_commit(&rec_process, r, TRC_THREAD, 0, sizeof *r);
 }
@@ -154,6 +182,7 @@ static void has_tid(struct shim_thread *t, uint32_t tid)
 {
 	t->tid = tid;
 	by_tid[tid % TID_HASH] = t;
+	t->born = raw_tsc();
 	write_thread(t);
 }
 
@@ -216,6 +245,8 @@ void shim_thread_unreserve(struct shim_thread *t)
 			parent->nchildren--;
 		if (shim.nthreads == t->index + 1)
 			shim.nthreads--;
+		else
+			give_back_index(t->index);
 		set_life(t, SHIM_FREE);
 	}
 	rec_unlock(&saved);
@@ -336,6 +367,8 @@ void shim_thread_exit(struct shim_thread *t)
 			by_tid[t->tid % TID_HASH] = NULL;
 		signals_thread_end(t);
 		set_life(t, t->detached ? SHIM_FREE : SHIM_GONE);
+		if (t->detached)
+			give_back_index(t->index);
 	}
 	rec_unlock(&saved);
 }
@@ -346,8 +379,10 @@ void shim_thread_settled(struct shim_thread *t)
 
 	rec_lock(&saved);
 	t->detached = true;
-	if (t->life == SHIM_GONE)
+	if (t->life == SHIM_GONE) {
 		set_life(t, SHIM_FREE);
+		give_back_index(t->index);
+	}
 	rec_unlock(&saved);
 }
 
@@ -446,12 +481,43 @@ struct shim_thread *shim_thread_tryjoined(uint64_t pthread)
 	return found;
 }
 
+static void write_id(const struct shim_thread *t)
+{
+	size_t len = strlen(t->id), size = sizeof(struct trc_thread_id) + len;
+	struct trc_thread_id *r = rec_begin(&rec_process, size);
+
+	if (!r)
+		return;
+	r->thread = t->index;
+	r->id_len = (uint32_t)len;
+	memcpy(r->id, t->id, len);
+	rec_commit(&rec_process, r, TRC_THREAD_ID, 0, size);
+}
+
+void shim_threads_again(void)
+{
+	for (unsigned i = 0; i < nslots; i++) {
+		struct shim_thread *t = slots[i];
+
+		if (t->life == SHIM_FREE || t->life == SHIM_RESERVED)
+			continue;
+		write_thread(t);
+		write_id(t);
+		if (t->name[0])
+			shim_thread_name(t, t->name, strlen(t->name));
+	}
+}
+
 void shim_thread_name(struct shim_thread *t, const char *name, size_t len)
 {
 	size_t size = sizeof(struct trc_thread_name) + len;
 	uint64_t saved;
 
 	rec_lock(&saved);
+	if (rec_epoch && name != t->name && len < sizeof t->name) {
+		memcpy(t->name, name, len);
+		t->name[len] = 0;
+	}
 	struct trc_thread_name *r = rec_begin(&rec_process, size);
 
 	if (r) {
@@ -468,7 +534,7 @@ void shim_threads_forget(void)
 {
 	struct shim_thread *me = shim_self_known();
 
-	shim.nthreads = shim.nlive = shim.nblocked = 0;
+	shim.nthreads = shim.nlive = shim.nblocked = nused = 0;
 	for (unsigned i = 0; i < nslots; i++) {
 		struct shim_thread *t = slots[i];
 
@@ -487,7 +553,7 @@ bool shim_threads_main(void)
 	uint64_t saved;
 
 	rec_lock(&saved);
-	shim.nthreads = shim.nlive = shim.nblocked = 0;
+	shim.nthreads = shim.nlive = shim.nblocked = nused = 0;
 	if (me) {
 		me->index = me->parent = shim.nthreads++;
 		by_index[me->index] = me;

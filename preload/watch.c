@@ -199,7 +199,7 @@ static void hang(void)
 
 		quiet = now == events ? quiet + step : 0;
 		events = now;
-		if (quiet < shim_opt.hang_ms || shim.failed)
+		if (quiet < shim_opt.hang_ms || (shim.failed && !shim.in_handler))
 			continue;
 		deadlock_report_hang();
 		quiet = 0;
@@ -238,6 +238,11 @@ void watch_start(void)
 	/* One that still sleeps since before a failed exec goes on by itself. */
 	if (shim_opt.hang_ms && !hang_helper.busy && !spawn(hang, &hang_helper))
 		shim_degrade("cannot watch for hangs: no thread to be had");
+}
+
+bool watch_is_looking(void)
+{
+	return __atomic_load_n(&suspicion, __ATOMIC_SEQ_CST) != IDLE;
 }
 
 void watch_suspect(void)

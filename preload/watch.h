@@ -11,6 +11,7 @@
 
 void watch_start(void);        /* hang= */
 void watch_suspect(void);      /* all threads may be blocked: look again soon */
+bool watch_is_looking(void);   /* that has begun already, and what is suspected meanwhile is looked at, too */
 void watch_after_fork(void);   /* helpers do not survive fork */
 bool watch_is_helper(void);    /* is the caller one? It has no struct shim_thread. */
 uint32_t watch_kernel_threads(void); /* tasks of this process, helpers included; 0: unknown */

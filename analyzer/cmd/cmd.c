@@ -52,7 +52,7 @@ static void help_option(const struct cmd_option *o)
 }
 
 static const struct cmd_option json_option = {
-	"json", 0, NULL, CMD_FLAG, NULL, "answer as JSON (see csched(1))"
+	"json", 0, NULL, CMD_FLAG, NULL, "print the answer as JSON (see csched(1))"
 };
 static const struct cmd_option color_option = {
 	"color", 0, "WHEN", CMD_TEXT, NULL, "auto (default), always or never"

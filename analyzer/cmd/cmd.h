@@ -109,7 +109,7 @@ struct term cmd_term(const struct cmd_common *common);
 typedef int cmd_function(int argc, char **argv);
 
 cmd_function cmd_run, cmd_info, cmd_dump, cmd_replay, cmd_trace, cmd_solve, cmd_explain,
-	cmd_hunt, cmd_explore, cmd_pack, cmd_doctor, cmd_debug, cmd_testgen, cmd_reproduce,
+	cmd_hunt, cmd_explore, cmd_pack, cmd_save, cmd_doctor, cmd_debug, cmd_testgen, cmd_reproduce,
 	cmd_merge, cmd_test, cmd_export;
 
 #endif

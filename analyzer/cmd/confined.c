@@ -2,9 +2,9 @@
 /* Commands that read a trace, confined. */
 #include "analyzer/cmd/confined.h"
 
-#include "analyzer/sandbox/sandbox.h"
 #include "common/door.h"
 #include "common/pack.h"
+#include "common/trace_read.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,15 +51,32 @@ static err_t set_unpacked(void *arg, const char *option, const char *value)
 	return NULL;
 }
 
+static err_t set_epoch(void *arg, const char *option, const char *value)
+{
+	char *end;
+	unsigned long n = strtoul(value, &end, 10);
+
+	(void)arg;
+	if (*value < '1' || *value > '9' || *end || n > UINT32_MAX / 2)
+		return err_new(ERR_USAGE, "--%s: '%s' is no number of an epoch", option, value);
+	trc_epoch_wanted = (uint32_t)n;
+	return NULL;
+}
+
+struct cmd_call confined_epoch = { set_epoch, NULL };
 struct cmd_call confined_memory = { set_memory, NULL }, confined_unpacked = { set_unpacked, NULL };
 
 int confined_run(const struct confined *c, int (*work)(void *), void *arg)
 {
 	struct sandbox_options o = { .command = c->command, .needs_input = c->needs_input, .limits.memory = memory };
 
+	for (int i = 0; i < SANDBOX_KEEP; i++)
+		o.keep[i] = c->keep[i];
 	if (c->timeout > 0)
 		o.limits.seconds = c->timeout * (1 + GRACE_PART) + GRACE_SECONDS;
 	door_grant_alone(c->input);
+	if (c->also)
+		door_grant(c->also);
 	door_sources_from_environment();
 #ifdef __SANITIZE_ADDRESS__
 	confined_off = true; /* its leak checker traces us */

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* csched debug: gdb on a recorded run, forwards and backwards. */
+/* csched debug: debug a recorded run with gdb, forwards and backwards. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
+#include "analyzer/cmd/debug_order.h"
 #include "analyzer/cmd/follow.h"
-#include "analyzer/debug/gdb.h"
+#include "analyzer/debug/front.h"
 #include "common/json.h"
-#include "common/strbuf.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct options {
 	const char *at, *listen;
 	char **gdb;
+	bool alternate, failing;
+	int packets, control; /* sockets to the front; 0: there is none */
 	struct cmd_common common;
 };
 
@@ -41,36 +44,6 @@ static bool on_progress(void *arg, uint64_t insns, double part)
 	return interrupted;
 }
 
-/* What `csched explain` prints; it works in a process of its own, because this one stands in the middle of the run. */
-static char *explained(void *arg)
-{
-	struct strbuf b = { 0 };
-	char self[4096], piece[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	int ends[2];
-
-	if (n <= 0 || pipe(ends))
-		return NULL;
-	self[n] = 0;
-	pid_t pid = fork();
-
-	if (!pid) {
-		dup2(ends[1], 1);
-		dup2(ends[1], 2);
-		close(ends[0]);
-		close(ends[1]);
-		execl(self, "csched", "explain", "--color=never", arg, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	while (pid > 0 && (n = read(ends[0], piece, sizeof piece)) > 0)
-		strbuf_add(&b, piece, (size_t)n);
-	close(ends[0]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
-	return strbuf_take(&b);
-}
-
 static void tell_guesses(const struct mach_result *res)
 {
 	if (res->exact || res->end == MACH_END_STOPPED)
@@ -92,10 +65,11 @@ static void print_json(struct dbg *d)
 
 	json_object(&j, NULL);
 	json_int(&j, "schema", CMD_JSON_SCHEMA);
+	json_str(&j, "order", d->order ? d->order : "recorded");
 	json_str(&j, "position", at);
 	json_uint(&j, "instruction", d->now);
 	json_uint(&j, "instructions", d->end);
-	json_bool(&j, "failure_reached", d->result->failure_reached);
+	json_bool(&j, "failure_reached", d->order ? d->order_fails : d->result->failure_reached);
 	json_bool(&j, "exact", d->result->exact);
 	json_array(&j, "modules");
 	for (size_t i = 0; i < n; i++) {
@@ -112,23 +86,27 @@ static void print_json(struct dbg *d)
 	free(at);
 }
 
-static err_t serve(const char *path, struct dbg *d, const struct options *o, int *status)
+/* The front has said what went wrong on its side. */
+static err_t serve(struct dbg *d, struct options *o)
 {
-	const struct stub_help help = { explained, (void *)path };
-	uint64_t time;
+	const struct stub_help help = { front_explain, front_events, &o->control };
+	struct dbg_place at;
 
 	if (o->at) {
-		TRY(dbg_parse(d, o->at, &time));
-		TRY(dbg_go(d, time));
+		TRY(dbg_parse(d, o->at, &at));
+		TRY(dbg_go(d, at.time));
 	}
 	if (o->common.json) {
 		print_json(d);
 		return NULL;
 	}
-	return o->listen ? gdb_listen(d, o->listen, &help) : gdb_run(d, o->gdb, &help, status);
+	signal(SIGINT, SIG_IGN); /* ^C is gdb's, and comes as a packet */
+	if (front_announce(o->control, d))
+		stub_serve(d, o->packets, &help);
+	return NULL;
 }
 
-static err_t debug_run(const char *path, struct trc *t, struct img_set *images, const struct options *o, int *status)
+static err_t debug_run(struct trc *t, struct img_set *images, struct options *o)
 {
 	struct mach_options m = { .progress = on_progress, .keep_checkpoints = true };
 	struct mach_result res;
@@ -158,7 +136,7 @@ static err_t debug_run(const char *path, struct trc *t, struct img_set *images, 
 			tell_guesses(&res);
 			e = dbg_init(&d, t, images, r, &res);
 			if (!e)
-				e = serve(path, &d, o, status);
+				e = serve(&d, o);
 			dbg_free(&d);
 		}
 		mach_result_free(&res);
@@ -167,18 +145,83 @@ static err_t debug_run(const char *path, struct trc *t, struct img_set *images, 
 	return e;
 }
 
-static err_t debug(const char *path, const struct options *o, int *status)
+/* ^C of gdb while another order moves. */
+static bool on_order_progress(void *arg, const char *phase, double part)
+{
+	(void)phase;
+	return stub_interrupted(arg, 0, part);
+}
+
+static err_t debug_order(const char *path, struct options *o)
+{
+	struct explain_options x;
+	struct explanation *e = NULL;
+	struct dbg d = { 0 };
+	uint64_t stand;
+	err_t bad = debug_order_open(path, o->failing, &x, &e, &d, &stand);
+
+	x.progress = on_order_progress;
+	if (!bad)
+		bad = dbg_go(&d, stand);
+	if (!bad)
+		bad = serve(&d, o);
+	dbg_free(&d);
+	if (e)
+		explanation_free(e);
+	return bad;
+}
+
+static err_t debug(const char *path, struct options *o)
 {
 	struct img_set *images;
 	struct trc *t;
 	err_t e;
 
+	if (o->alternate || o->failing)
+		return debug_order(path, o);
 	TRY(trc_open(path, 0, &t));
 	images = img_set_new();
-	e = debug_run(path, t, images, o, status);
+	e = debug_run(t, images, o);
 	img_set_free(images);
 	trc_close(t);
 	return e;
+}
+
+struct call {
+	const char *path;
+	struct options *o;
+};
+
+static int debug_confined(void *arg)
+{
+	struct call *c = arg;
+
+	return cmd_fail("debug", debug(c->path, c->o));
+}
+
+/* gdb, or whoever connects, talks to a process outside; the one that reads the trace is confined. */
+static err_t run(const char *path, struct options *o, int *status)
+{
+	struct front front = { .trace = path, .listen = o->listen, .gdb = o->gdb };
+	struct sandbox_helper helper = { 0 };
+	int both[2] = { 0 };
+
+	if (!o->common.json) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both))
+			return err_errno("socketpair");
+		front.packets = both[0];
+		front.others = o->packets = both[1];
+		TRY(sandbox_helper_start(front_serve, &front, &helper));
+		o->control = helper.sock;
+		close(front.packets);
+	}
+	*status = confined_run(&(struct confined){ .command = "debug", .input = path, .keep = { o->packets, o->control } },
+			       debug_confined, &(struct call){ path, o });
+	if (o->packets)
+		close(o->packets);
+	int served = sandbox_helper_end(&helper);
+	*status = *status ? *status : served;
+	return NULL;
 }
 
 int cmd_debug(int argc, char **argv)
@@ -187,8 +230,14 @@ int cmd_debug(int argc, char **argv)
 	const struct cmd_option options[] = {
 		{ "at", 'a', "POSITION", CMD_TEXT, &o.at,
 		  "stand there at first: THREAD:N, begin or end (default: end, the failure)" },
+		{ "alternate", 0, NULL, CMD_FLAG, &o.alternate,
+		  "stand in the passing order of the report, where the failing thread takes the other way" },
+		{ "failing", 0, NULL, CMD_FLAG, &o.failing,
+		  "stand in the failing order of the report, which has fewer context switches than the recorded one" },
 		{ "listen", 'l', "ADDRESS", CMD_TEXT, &o.listen,
 		  "wait for one gdb at HOST:PORT, :PORT or the path of a socket; start none" },
+		EPOCH_OPTION,
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -202,13 +251,14 @@ int cmd_debug(int argc, char **argv)
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
 	if (args.n > 1 && !args.dashes)
-		return cmd_fail("debug", err_new(ERR_USAGE, "one trace, please: %s is a second one (what is meant for gdb "
-							    "stands behind --)", args.v[1]));
+		return cmd_fail("debug", err_new(ERR_USAGE, "takes one trace, but %s is a second one (gdb's arguments "
+							    "come after --)", args.v[1]));
+	if (o.alternate && o.failing)
+		return cmd_fail("debug", err_new(ERR_USAGE, "--alternate and --failing are two orders: choose one"));
 	if (args.n > 1 && o.listen)
-		return cmd_fail("debug", err_new(ERR_USAGE, "with --listen no gdb is started that could take %s",
-						 args.v[1]));
+		return cmd_fail("debug", err_new(ERR_USAGE, "--listen starts no gdb that could take %s", args.v[1]));
 	o.gdb = args.v + 1;
 	status = 0;
-	err_t e = debug(args.v[0], &o, &status);
+	err_t e = run(args.v[0], &o, &status);
 	return e ? cmd_fail("debug", e) : status;
 }

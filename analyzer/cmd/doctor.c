@@ -37,9 +37,9 @@ int cmd_doctor(int argc, char **argv)
 	struct cmd_common common = { 0 };
 	const struct cmd_spec spec = {
 		.name = "doctor", .usage = "[options]",
-		.summary = "Says what will and will not work on this machine, and why.",
+		.summary = "Shows what will and will not work on this machine, and why.",
 		.more = "Status 0: everything needed works (limits may be listed); 1: something\n"
-			"does not.\n",
+			"does not work.\n",
 		.common = &common,
 	};
 	struct cmd_args args;

@@ -171,10 +171,11 @@ int cmd_dump(int argc, char **argv)
 		  "only records of this type (sync, enter, module, ...);\n"
 		  "may be given more than once" },
 		{ "path", 'p', NULL, CMD_FLAG, &o.path,
-		  "the control flow instead: each fragment, how it was left,\n"
+		  "the control flow instead: each fragment and its exit,\n"
 		  "with function and source line" },
 		{ "bytes", 0, "N", CMD_UINT, &o.max_bytes,
 		  "bytes of memory contents shown per record (default 32)" },
+		EPOCH_OPTION,
 		CONFINED_OPTIONS,
 		{ 0 },
 	};
@@ -183,7 +184,7 @@ int cmd_dump(int argc, char **argv)
 		.summary = "Prints every record of a trace.",
 		.more = "TRACE is a directory NAME.PID.csched or a file made by csched pack. The\n"
 			"record types are described in csched-trace(5).\n"
-			"A damaged trace: what stands before the damage is printed, status 3.\n",
+			"For a damaged trace: prints what precedes the damage, status 3.\n",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = 1,
 	};
 	struct cmd_args args;

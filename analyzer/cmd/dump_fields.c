@@ -66,6 +66,12 @@ FIELDS(exec_fields) = {
 	{ "path", TEXT, offsetof(struct trc_exec, path), offsetof(struct trc_exec, path_len), 0 },
 	{ 0 },
 };
+FIELDS(epoch_fields) = { F(trc_epoch, tsc, TIME), F(trc_epoch, epoch, U32), F(trc_epoch, pause, U32), { 0 } };
+FIELDS(thread_id_fields) = {
+	F(trc_thread_id, thread, THREAD),
+	{ "id", TEXT, offsetof(struct trc_thread_id, id), offsetof(struct trc_thread_id, id_len), 0 },
+	{ 0 },
+};
 FIELDS(end_fields) = {
 	F(trc_end, tsc, TIME), F(trc_end, thread, THREAD), F(trc_end, status, I32), { 0 },
 };
@@ -148,6 +154,14 @@ FIELDS(pages_fields) = {
 	{ 0 },
 };
 
+FIELDS(state_fields) = {
+	F(trc_state, thread, THREAD), F(trc_state, tsc, TIME), F(trc_state, path_pos, U64),
+	F(trc_state, generation, U64), F(trc_state, regs, REGS), F(trc_state, fs_base, HEX),
+	F(trc_state, gs_base, HEX), F(trc_state, clear_tid, HEX), F(trc_state, xsave_len, U32),
+	{ 0 },
+};
+FIELDS(tickets_fields) = { F(trc_tickets, n, U32), { 0 } };
+
 static const struct dump_field *const fields_of[] = {
 	[TRC_KV] = kv_fields, [TRC_MODULE] = module_fields, [TRC_THREAD] = thread_fields,
 	[TRC_THREAD_NAME] = thread_name_fields, [TRC_NOTE] = note_fields,
@@ -160,6 +174,8 @@ static const struct dump_field *const fields_of[] = {
 	[TRC_GENERATION] = generation_fields, [TRC_NATIVE] = native_fields,
 	[TRC_THREAD_EXIT] = thread_exit_fields, [TRC_STOP] = stop_fields,
 	 [TRC_FRAGMENT] = fragment_fields,
+	[TRC_EPOCH] = epoch_fields, [TRC_THREAD_ID] = thread_id_fields, [TRC_STATE] = state_fields,
+	[TRC_TICKETS] = tickets_fields,
 	[TRC_DROPPED] = dropped_fields, [TRC_REGION] = region_fields, [TRC_PAGES] = pages_fields,
 };
 

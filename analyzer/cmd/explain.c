@@ -149,7 +149,7 @@ static void keep_beside(const char *path, struct explanation *e)
 		return;
 	/* Without occurrences nothing can be enforced: csched replay --native finds them itself. */
 	if (!e->extracted->base)
-		explain_keep_schedules(e, path);
+		explain_keep_orders(e, path);
 	char *name = xasprintf("%s/fingerprint", path);
 	/* A trace that cannot be written to is explained all the same. */
 	err_free(newfile_write(name, NEWFILE_DERIVED, 0666, write_fingerprint, e->dsp->fingerprint));
@@ -164,6 +164,78 @@ static void try_advice(const struct fix_request *fix, struct explanation *e)
 	if (bad)
 		explain_gap(e, "trying the advice", bad->msg);
 	err_free(bad);
+}
+
+/* seconds: what solving may take; 0: what it needs. */
+static err_t follow_and_solve(const char *path, struct explain_options *x, double seconds, struct explanation **e)
+{
+	TRY(follow_to_end(path, x, e));
+	double until = explain_clock() + seconds, most = (*e)->deadline;
+
+	if (seconds > 0 && trc_epoch_before((*e)->t) && (!most || until < most))
+		(*e)->deadline = until;
+	err_t bad = explain_solve(*e, x);
+
+	if (bad) {
+		explanation_free(*e);
+		*e = NULL;
+	}
+	return bad;
+}
+
+/* How good an answer is. That it fails in every order says least: what made it fail may lie before the checkpoint. */
+static int worth(const struct explanation *e)
+{
+	static const int of[] = { [REPORT_NO_ANSWER] = 0, [REPORT_ALWAYS] = 1, [REPORT_UNCONFIRMED] = 2,
+				  [REPORT_CONFIRMED] = 3, [REPORT_PROVED] = 4 };
+
+	return e->answer->found ? of[e->confidence] : 0;
+}
+
+/* Both orders were executed: what made the run fail does not lie before the checkpoint. */
+static bool has_cause_there(const struct explanation *e)
+{
+	return worth(e) >= 3;
+}
+
+#define FIRST_SECONDS 6.0 /* of solving, where one can still go back; each time twice as long */
+#define BACK_SECONDS 60.0 /* without --timeout: after this one does not */
+
+/*
+ * Of a flight recorder's trace from the newest epoch; and from an earlier one while the cause is not in what was seen so far: so
+ * many epochs more each time that what has been done in vain is at most as much again. What cannot be followed from there
+ * changes nothing about the answer that is there.
+ */
+static err_t find_cause(const char *path, struct explain_options *x, struct explanation **out)
+{
+	double since = explain_clock(), most = x->timeout, seconds = trc_epoch_wanted ? 0 : FIRST_SECONDS;
+	bool stays = trc_epoch_wanted;
+
+	TRY(follow_and_solve(path, x, seconds, out));
+	for (uint32_t back = 1; !stays && !has_cause_there(*out) && trc_epoch_before((*out)->t); back *= 2) {
+		double spent = explain_clock() - since;
+		struct explanation *e;
+
+		if (spent > (most > 0 ? most / 2 : BACK_SECONDS))
+			break;
+		seconds *= 2;
+		x->timeout = most > 0 ? most - spent : 0;
+		trc_epoch_wanted = trc_epochs_before((*out)->t, back);
+		err_t bad = follow_and_solve(path, x, seconds, &e);
+
+		if (bad) {
+			err_free(bad);
+			break;
+		}
+		struct explanation *worse = worth(e) >= worth(*out) ? *out : e;
+
+		*out = worse == e ? *out : e;
+		explanation_free(worse);
+		if (worse == e)
+			break;
+	}
+	trc_epoch_wanted = (*out)->t->epoch; /* who reads the trace again sees the same */
+	return NULL;
 }
 
 static err_t explain(const char *path, struct options *o)
@@ -181,15 +253,16 @@ static err_t explain(const char *path, struct options *o)
 	x.alternates = s.alternates;
 	x.model = s.model;
 	x.wants_cause = true;
-	TRY(follow_to_end(path, &x, &e));
-	err_t bad = explain_solve(e, &x);
+	err_t bad = find_cause(path, &x, &e);
+
 	follow_quiet();
-	if (!bad && o->fix)
+	if (bad)
+		return bad;
+	if (o->fix)
 		try_advice(o->fix, e);
-	else if (!bad && !e->t->packed)
+	else if (!e->t->packed)
 		fix_find_trials(path, e->dsp);
-	if (!bad)
-		bad = report(path, e, o);
+	bad = report(path, e, o);
 	if (!bad)
 		keep_beside(path, e);
 	if (!bad && !e->answer->found)
@@ -197,15 +270,6 @@ static err_t explain(const char *path, struct options *o)
 						  "no failing schedule was found");
 	explanation_free(e);
 	return bad;
-}
-
-/* Of a trace that this very csched recorded: its program is run, so nothing is confined. */
-int explain_and_try(const char *trace, const struct fix_request *fix)
-{
-	struct options o = { .fix = fix };
-
-	report_options_init(&o.report);
-	return cmd_fail("explain", explain(trace, &o));
 }
 
 struct call {
@@ -220,28 +284,53 @@ static int explain_confined(void *arg)
 	return cmd_fail("explain", explain(c->path, c->o));
 }
 
+/* Its program is run, too: by a helper outside. */
+int explain_and_try(const char *trace, struct fix_request *fix)
+{
+	struct options o = { .fix = fix };
+
+	report_options_init(&o.report);
+	return fix_confined(fix, "explain", explain_confined, &(struct call){ trace, &o });
+}
+
+static int try_on(const char *path, char **program, struct options *o)
+{
+	struct fix_request fix = {
+		.trace = path, .argv = program, .runs = FIX_TRIED_RUNS, .time = FIX_TRIED_SECONDS, .json = o->report.json,
+	};
+
+	if (redacted_is(path))
+		return cmd_fail("explain", err_new(ERR_USAGE, "%s is redacted: it holds findings and nothing to try advice with", path));
+	o->fix = &fix;
+	return fix_confined(&fix, "explain", explain_confined, &(struct call){ path, o });
+}
+
 int cmd_explain(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cmd_option options[] = {
 		SOLVING_OPTIONS(&o.solving,
 				"look at the last N shared events only (default: grows as needed)"),
-		{ "why", 0, NULL, CMD_FLAG, &o.why, "also say how the answer was found: every attempt" },
+		{ "why", 0, NULL, CMD_FLAG, &o.why, "also list every attempt at an answer" },
+		EPOCH_OPTION,
 		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	struct cmd_spec spec = {
-		.name = "explain", .usage = "[options] TRACE",
-		.summary = "Says why a recorded run failed: the failing order, its root cause, and an\n"
-			   "order that does not fail, side by side.",
+		.name = "explain", .usage = "[options] TRACE [-- PROGRAM [ARGUMENT ...]]",
+		.summary = "Says why a recorded run failed: the failing order, its root cause, and a\n"
+			   "passing order, side by side. With the program at hand the advice is tried on it.",
 		.options = options,
 	};
 	int status;
-	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
+	char **program;
+	const char *path = solving_parse(&spec, &o.report, argc, argv, &program, &status);
 
 	if (!path)
 		return status;
 	status = cmd_fail("explain", report_options_hold(&o.report));
+	if (!status && program)
+		return try_on(path, program, &o);
 	return status ? status : confined_run(&(struct confined){ .command = "explain", .input = path,
 								   .timeout = o.solving.timeout },
 					      explain_confined, &(struct call){ path, &o });

@@ -17,6 +17,6 @@ void explain_report_free(struct explain_report *r);
 
 /* csched explain TRACE, with its advice tried on the program it is about; the exit status. */
 struct fix_request;
-int explain_and_try(const char *trace, const struct fix_request *fix);
+int explain_and_try(const char *trace, struct fix_request *fix);
 
 #endif

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csched explore: drive a passing program through orders that are certain to be new. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/explore.h"
 #include "analyzer/cmd/found.h"
 #include "analyzer/cmd/shim_flags.h"
+#include "analyzer/explore/coverage.h"
 #include "analyzer/explore/explore.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/launch.h"
 
+#include "common/door.h"
 #include "common/json.h"
+#include "common/newfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +21,12 @@
 #include <unistd.h>
 
 #define DEFAULT_SECONDS 60.0
+#define MOST_JOBS 32
 
 struct options {
 	double time, limit;
-	uint64_t schedules, seed;
-	const char *strategy, *fail_exit, *out, *resume, *html;
+	uint64_t schedules, seed, jobs;
+	const char *strategy, *on, *fail_exit, *out, *resume, *html, *shard;
 	bool keep_going, list, lines, compare, differ;
 	struct found_options found;
 	struct cmd_common common;
@@ -29,6 +34,9 @@ struct options {
 
 static const char *const strategies[] = { [XPL_PCR] = "pcr", [XPL_MCR] = "mcr", [XPL_PCT] = "pct",
 					  [XPL_RANDOM] = "random" };
+
+static const char *const executors[] = { [EXPLORE_AUTO] = "auto", [EXPLORE_MACHINE] = "machine",
+					 [EXPLORE_NATIVE] = "native" };
 
 static struct progress line = { .what = "exploring" };
 
@@ -95,7 +103,13 @@ static void print_end(const struct explore_result *r)
 		printf("  its first %llu instructions are looked at, and orders are executed for no longer\n",
 		       (unsigned long long)r->looked_at);
 	if (d->exhausted)
-		puts("nothing left: every order gives what an executed one gave, and every other pattern is proved impossible");
+		puts(r->part ? "nothing left in this shard's part; csched merge says what is left of all" :
+			       "nothing left: every order gives what an executed one gave, and every other pattern is proved "
+			       "impossible");
+	for (size_t i = 0; d->exhausted && i < r->assumed.n; i++)
+		printf("  assumed: %s\n", r->assumed.v[i]);
+	if (d->exhausted)
+		;
 	else if (r->interrupted)
 		puts("interrupted: what is known so far");
 	else if (d->stopped && r->failures.n)
@@ -104,8 +118,13 @@ static void print_end(const struct explore_result *r)
 		printf("the budget is over; %llu patterns are open\n", (unsigned long long)open);
 	else if (!r->first_failed)
 		printf("not everything could be looked at; %llu patterns are open\n", (unsigned long long)open);
+	if (r->native_orders)
+		printf("  %llu orders were executed by the real program\n", (unsigned long long)r->native_orders);
+	if (d->not_enforced)
+		printf("  %llu orders could not be enforced to their end, and do not count as covered\n",
+		       (unsigned long long)d->not_enforced);
 	if (d->left)
-		printf("  %llu orders needed what was not recorded: %s\n", (unsigned long long)d->left,
+		printf("  %llu orders have no known end: %s\n", (unsigned long long)d->left,
 		       d->left_why ? d->left_why : "unknown");
 	if (d->missed)
 		printf("  %llu orders could not be executed as they were meant\n", (unsigned long long)d->missed);
@@ -236,6 +255,11 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_failures(&j, r, "failures", true);
 	json_failures(&j, r, "unconfirmed", false);
 	json_bool(&j, "exhausted", d->exhausted);
+	json_bool(&j, "part", r->part);
+	json_array(&j, "assumed");
+	for (size_t i = 0; i < r->assumed.n; i++)
+		json_str(&j, NULL, r->assumed.v[i]);
+	json_end(&j);
 	json_bool(&j, "interrupted", r->interrupted);
 	json_bool(&j, "first_run_failed", r->first_failed);
 	json_bool(&j, "first_run_endless", r->cut_after > 0);
@@ -251,12 +275,14 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_uint(&j, "schedules", d->schedules);
 	json_uint(&j, "constraints", d->constraints);
 	json_uint(&j, "discarded", d->cores_used);
-	json_uint(&j, "cores", d->cores);
+	json_uint(&j, "cores", d->cores.v.n);
 	json_uint(&j, "failing_orders", d->failing);
 	json_uint(&j, "not_enforced", d->not_enforced);
 	json_uint(&j, "missed", d->missed);
 	json_uint(&j, "repeated", d->repeated);
 	json_uint(&j, "unrecorded", d->left);
+	json_str(&j, "unrecorded_why", d->left_why);
+	json_uint(&j, "native_orders", r->native_orders);
 	json_uint(&j, "classes", d->traces.n);
 	json_uint(&j, "states", d->states);
 	json_uint(&j, "native_runs", r->native_runs + 1);
@@ -273,20 +299,42 @@ static void print_json(const struct options *o, const struct explore_result *r)
 
 /* ---- the command ---- */
 
-static err_t check_options(struct options *o, enum xpl_strategy *strategy)
+/* The number of this word, n: it is none of them. */
+static size_t which(const char *const *words, size_t n, const char *word)
 {
-	for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
-		if (!strcmp(o->strategy, strategies[i])) {
-			*strategy = (enum xpl_strategy)i;
-			if (!o->fail_exit)
-				return NULL;
-			char *pair = xasprintf("fail_exit=%s", o->fail_exit);
-			err_t e = shim_flags_check(pair);
+	size_t i = 0;
 
-			free(pair);
-			return e;
-		}
-	return err_new(ERR_USAGE, "--strategy: '%s' is none of pcr, mcr, pct, random", o->strategy);
+	while (i < n && strcmp(words[i], word))
+		i++;
+	return i;
+}
+
+#define COUNT(v) (sizeof(v) / sizeof *(v))
+
+static err_t check_options(const struct options *o, struct explore_options *x)
+{
+	size_t strategy = which(strategies, COUNT(strategies), o->strategy), on = which(executors, COUNT(executors), o->on);
+
+	if (strategy == COUNT(strategies))
+		return err_new(ERR_USAGE, "--strategy: '%s' is none of pcr, mcr, pct, random", o->strategy);
+	if (on == COUNT(executors))
+		return err_new(ERR_USAGE, "--on: '%s' is none of auto, machine, native", o->on);
+	x->strategy = (enum xpl_strategy)strategy;
+	x->on = (enum explore_on)on;
+	if (o->jobs > MOST_JOBS)
+		return err_new(ERR_USAGE, "--jobs: at most %d", MOST_JOBS);
+	x->jobs = (unsigned)o->jobs;
+	if (o->shard && o->resume)
+		return err_new(ERR_USAGE, "--resume: a shard has a coverage file of its own, in --out");
+	if (o->shard)
+		TRY(explore_shard_number(o->shard, &x->shard, &x->shards));
+	if (!o->fail_exit)
+		return NULL;
+	char *pair = xasprintf("fail_exit=%s", o->fail_exit);
+	err_t e = shim_flags_check(pair);
+
+	free(pair);
+	return e;
 }
 
 static bool has_confirmed(const struct explore_result *r)
@@ -324,67 +372,132 @@ static bool is_trace(const char *path)
 		       !stat(path, &st) && (S_ISDIR(st.st_mode) || !(st.st_mode & 0111)) : false;
 }
 
-static int explore(struct options *o, const struct cmd_args *args)
+static int tell(const struct options *o, const char *name, const struct explore_result *r)
 {
-	struct explore_options x = { .out = o->out, .fail_exit = o->fail_exit, .seed = o->seed,
-				     .max_schedules = o->schedules, .max_seconds = o->time, .run_limit = o->limit,
-				     .keep_going = o->keep_going, .compare = o->compare, .differ = o->differ, .coverage = o->resume,
-				     .progress = show, .progress_arg = o };
-	struct explore_result r = { 0 };
-	char *shim = NULL, *obstacle = NULL;
-	bool alone;
-	err_t e = check_options(o, &x.strategy);
+	if (o->common.json) {
+		print_json(o, r);
+	} else {
+		print_text(r);
+		if (o->list)
+			print_list(r);
+		if (o->lines)
+			explore_print_lines(r);
+	}
+	err_t page = o->html ? explore_write_page(r, name, o->html) : NULL;
+	int written = cmd_fail("explore", page ? page : write_junit(o, r, name));
+	return written ? written : found_status(&o->found, has_confirmed(r));
+}
 
-	if (!x.max_schedules && x.max_seconds <= 0)
-		x.max_seconds = DEFAULT_SECONDS;
+struct call {
+	const struct options *o;
+	struct explore_options x;
+	struct explore_shard shard;
+	const char *name; /* of the program or the trace */
+};
+
+static int explore(void *arg)
+{
+	const struct call *c = arg;
+	struct explore_result r = { 0 };
+	err_t e = explore_run(&c->x, &r);
+
+	progress_end(&line);
+	int status = e ? cmd_fail("explore", e) : tell(c->o, c->name, &r);
+	if (c->shard.of)
+		explore_shard_explain(&r);
+	explore_result_free(&r);
+	return status;
+}
+
+/* A shard goes on from its own files, and keeps them. */
+static err_t prepare_shard(struct call *c, char **argv, char **coverage)
+{
+	c->shard = (struct explore_shard){ .argv = argv, .out = c->o->out, .strategy = c->o->strategy, .index = c->x.shard,
+					   .of = c->x.shards, .seed = c->o->seed };
+	TRY(explore_shard_resume(&c->shard));
+	c->x.save = explore_shard_save;
+	c->x.save_arg = &c->shard;
+	c->x.coverage = *coverage = explore_shard_path(c->o->out, c->x.shard, c->x.shards, XPL_COVERAGE_SUFFIX);
+	return NULL;
+}
+
+static int explore_program(struct call *c, char **argv)
+{
+	char *shim = NULL, *obstacle, *coverage = NULL;
+	bool alone;
+	err_t e = launch_find_shim(&shim);
+
+	obstacle = e ? NULL : launch_obstacle(argv[0], &alone);
+	if (obstacle)
+		e = err_new(ERR_USAGE, "%s", obstacle);
+	free(obstacle);
+	launch_suit(argv[0]);
+	if (!e && c->o->shard)
+		e = prepare_shard(c, argv, &coverage);
+	if (c->x.coverage)
+		door_grant(c->x.coverage);
+	c->x.argv = argv;
+	c->x.shim = shim;
+	int status = e ? cmd_fail("explore", e) : explore(c);
+	explore_shard_free(&c->shard);
+	free(coverage);
+	free(shim);
+	return status;
+}
+
+/* The search looks at its clock itself; one step of it may take so many seconds more. */
+#define STEP_SECONDS 30.0
+
+static int explore_trace(struct call *c)
+{
+	const char *const files[] = { c->o->html, c->o->resume, c->o->found.junit };
+	double limit = c->x.max_seconds > 0 ? 2 * c->x.max_seconds + STEP_SECONDS : 0;
+	err_t e = NULL;
+
+	if (c->x.shards)
+		e = err_new(ERR_USAGE, "--shard: of a program, not of a trace");
+	else if (c->x.jobs > 1 && !confined_off)
+		e = err_new(ERR_USAGE, "--jobs: a trace is explored in one confined process; --no-sandbox allows several");
+	for (size_t i = 0; i < COUNT(files) && !e; i++)
+		if (files[i])
+			e = newfile_hold(files[i], NEWFILE_GIVEN, 0666);
+	c->x.trace = c->name;
+	return e ? cmd_fail("explore", e) :
+		   confined_run(&(struct confined){ .command = "explore", .input = c->name, .also = c->o->resume,
+						    .timeout = limit }, explore, c);
+}
+
+static int explore_either(struct options *o, const struct cmd_args *args)
+{
+	struct call c = { .o = o, .name = args->v[0] };
+
+	c.x = (struct explore_options){ .out = o->out, .fail_exit = o->fail_exit, .seed = o->seed,
+					.max_schedules = o->schedules, .max_seconds = o->time, .run_limit = o->limit,
+					.keep_going = o->keep_going, .compare = o->compare, .differ = o->differ, .coverage = o->resume,
+					.progress = show, .progress_arg = o };
+	if (!c.x.max_schedules && c.x.max_seconds <= 0)
+		c.x.max_seconds = DEFAULT_SECONDS;
+	err_t e = check_options(o, &c.x);
 	if (!e)
 		e = found_check(&o->found);
-	if (args->n > 1 || !is_trace(args->v[0])) {
-		x.argv = args->v;
-		if (!e)
-			e = launch_find_shim(&shim);
-		x.shim = shim;
-		obstacle = e ? NULL : launch_obstacle(args->v[0], &alone);
-		if (obstacle)
-			e = err_new(ERR_USAGE, "%s", obstacle);
-		free(obstacle);
-		launch_suit(args->v[0]);
-	} else {
-		x.trace = args->v[0];
-	}
-	if (!e)
-		e = explore_run(&x, &r);
-	progress_end(&line);
-	free(shim);
-	if (e) {
-		explore_result_free(&r);
+	if (e)
 		return cmd_fail("explore", e);
-	}
-	if (o->common.json) {
-		print_json(o, &r);
-	} else {
-		print_text(&r);
-		if (o->list)
-			print_list(&r);
-		if (o->lines)
-			explore_print_lines(&r);
-	}
-	err_t page = o->html ? explore_write_page(&r, args->v[0], o->html) : NULL;
-	int status = found_status(&o->found, has_confirmed(&r));
-	int written = cmd_fail("explore", page ? page : write_junit(o, &r, args->v[0]));
-	explore_result_free(&r);
-	return written ? written : status;
+	return args->n > 1 || !is_trace(args->v[0]) ? explore_program(&c, args->v) : explore_trace(&c);
 }
 
 int cmd_explore(int argc, char **argv)
 {
-	struct options o = { .strategy = "pcr", .seed = 1 };
+	struct options o = { .strategy = "pcr", .on = "auto", .seed = 1 };
 	const struct cmd_option options[] = {
 		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,
 		  "pcr (default): new patterns; mcr: new values; pct, random: by chance" },
+		{ "on", 0, "WHAT", CMD_TEXT, &o.on,
+		  "what executes orders: machine, native (the real program), or auto (default):\n"
+		  "the real program only what the machine cannot know" },
 		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
 		  "at most so long (default 60 when --schedules is not given)" },
 		{ "schedules", 'n', "N", CMD_UINT, &o.schedules, "at most N orders" },
+		{ "jobs", 'j', "N", CMD_UINT, &o.jobs, "orders executed at a time (default 1)" },
 		{ "seed", 's', "S", CMD_UINT, &o.seed, "start of random choices (default 1)" },
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out,
 		  "directory for failing traces (default: the current one)" },
@@ -402,7 +515,10 @@ int cmd_explore(int argc, char **argv)
 		{ "html", 0, "FILE", CMD_TEXT, &o.html, "write a page with the sources and the coverage over time" },
 		{ "compare", 0, NULL, CMD_FLAG, &o.compare,
 		  "drive the same run by mcr and random as well, for the page's curves" },
+		{ "shard", 0, "I/N", CMD_TEXT, &o.shard,
+		  "the I-th of N explorations that share the work; csched merge combines their files" },
 		FOUND_OPTIONS(&o.found),
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -417,5 +533,5 @@ int cmd_explore(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return explore(&o, &args);
+	return explore_either(&o, &args);
 }

@@ -10,11 +10,33 @@
 
 #define MOST_RACES 20 /* printed; JSON has all */
 
+#define MOST_FRAMES 16u /* inlined into each other at one place */
+
+/* Headers of the system and of the compiler's library: their lines say less than the line that uses them. */
+static bool is_system_header(const char *file)
+{
+	return !strncmp(file, "/usr/include/", 13) || !strncmp(file, "/usr/lib/gcc/", 13) || strstr(file, "/include/c++/");
+}
+
+bool explore_frame(const struct explore_result *r, uint64_t pc, struct img_frame *out)
+{
+	struct img_frame f[MOST_FRAMES];
+	size_t n = r->images ? img_frames(r->images, pc, f, MOST_FRAMES) : 0, at = 0;
+
+	n = n < MOST_FRAMES ? n : MOST_FRAMES;
+	while (at < n && (!f[at].file || is_system_header(f[at].file)))
+		at++;
+	if (!n || !f[at < n ? at : 0].file)
+		return false;
+	*out = f[at < n ? at : 0];
+	return true;
+}
+
 char *explore_place(const struct explore_result *r, uint64_t pc)
 {
 	struct img_frame f;
 
-	if (r->images && img_frames(r->images, pc, &f, 1) == 1 && f.file) {
+	if (explore_frame(r, pc, &f)) {
 		const char *slash = strrchr(f.file, '/');
 
 		return xasprintf("%s:%u", slash ? slash + 1 : f.file, f.line);
@@ -56,7 +78,7 @@ void explore_lines(const struct explore_result *r, explore_rows *out)
 			if (again)
 				continue;
 			char *name = explore_place(r, k->places[s]);
-			bool known = img_frames(r->images, k->places[s], &f, 1) == 1 && f.file;
+			bool known = explore_frame(r, k->places[s], &f);
 			row_of(out, known ? f.file : NULL, known ? f.line : 0, name)->n[k->status]++;
 			free(name);
 		}
@@ -189,6 +211,7 @@ void explore_json_races(struct json *j, const struct explore_result *r)
 		json_race_end(j, "first", r, &k->first);
 		json_race_end(j, "second", r, &k->second);
 		json_uint(j, "pairs", k->pairs);
+		json_bool(j, "decides", k->decides);
 		json_str(j, "why", k->why);
 		json_end(j);
 		free(name);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csched explore --html: coverage over time, and the sources with the ends of patterns marked. */
 #include "analyzer/cmd/explore.h"
+#include "common/newfile.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WIDTH 640.0
 #define HEIGHT 240.0
@@ -24,20 +24,27 @@ static void text(FILE *f, const char *s)
 	}
 }
 
-static void curves(FILE *f, const struct explore_result *r)
+static double along(const struct xpl_point *p, bool in_time)
+{
+	return in_time ? p->seconds : (double)p->schedules;
+}
+
+/* Patterns covered, over orders or over seconds; each strategy began with the same run. */
+static void curves(FILE *f, const struct explore_result *r, bool in_time)
 {
 	static const char *const colours[] = { "#1668b8", "#b5481d", "#5a7d1e" };
-	double most = 1, orders = 1;
+	const char *unit = in_time ? "seconds" : "orders";
+	double most = 1, end = in_time ? 1e-3 : 1;
 
 	for (unsigned c = 0; c < 3; c++)
 		for (size_t i = 0; i < r->curves[c].points.n; i++) {
 			const struct xpl_point *p = &r->curves[c].points.v[i];
 
 			most = (double)p->covered > most ? (double)p->covered : most;
-			orders = (double)p->schedules > orders ? (double)p->schedules : orders;
+			end = along(p, in_time) > end ? along(p, in_time) : end;
 		}
-	fprintf(f, "<svg viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\" aria-label=\"patterns covered over orders\">\n",
-		WIDTH + 60, HEIGHT + 40, WIDTH + 60);
+	fprintf(f, "<h2>Coverage over %s</h2>\n<svg viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\" aria-label=\"patterns "
+		   "covered over %s\">\n", in_time ? "time" : "orders", WIDTH + 60, HEIGHT + 40, WIDTH + 60, unit);
 	fprintf(f, "<rect x=\"40\" y=\"10\" width=\"%g\" height=\"%g\" class=\"frame\"/>\n", WIDTH, HEIGHT);
 	for (unsigned c = 0; c < 3; c++) {
 		if (!r->curves[c].name)
@@ -46,15 +53,15 @@ static void curves(FILE *f, const struct explore_result *r)
 		for (size_t i = 0; i < r->curves[c].points.n; i++) {
 			const struct xpl_point *p = &r->curves[c].points.v[i];
 
-			fprintf(f, "%.1f,%.1f ", 40 + WIDTH * (double)p->schedules / orders,
+			fprintf(f, "%.1f,%.1f ", 40 + WIDTH * along(p, in_time) / end,
 				10 + HEIGHT - HEIGHT * (double)p->covered / most);
 		}
 		fprintf(f, "\"/>\n<text x=\"50\" y=\"%u\" fill=\"%s\">%s</text>\n", 28 + 16 * c, colours[c],
 			r->curves[c].name);
 	}
-	fprintf(f, "<text x=\"36\" y=\"16\" text-anchor=\"end\">%.0f</text><text x=\"40\" y=\"%g\">0 orders</text>"
-		   "<text x=\"%g\" y=\"%g\" text-anchor=\"end\">%.0f orders</text></svg>\n",
-		most, HEIGHT + 30, WIDTH + 40, HEIGHT + 30, orders);
+	fprintf(f, "<text x=\"36\" y=\"16\" text-anchor=\"end\">%.0f</text><text x=\"40\" y=\"%g\">0 %s</text>"
+		   "<text x=\"%g\" y=\"%g\" text-anchor=\"end\">%.*f %s</text></svg>\n",
+		most, HEIGHT + 30, unit, WIDTH + 40, HEIGHT + 30, in_time ? 2 : 0, end, unit);
 }
 
 static void table(FILE *f, const explore_rows *rows, const char *what)
@@ -144,7 +151,13 @@ static void write_page(FILE *f, const struct explore_result *r, const char *prog
 		text(f, r->failures.v[i].text);
 		fputs(r->failures.v[i].confirmed ? "</p>\n" : " (on the machine only)</p>\n", f);
 	}
-	curves(f, r);
+	for (size_t i = 0; r->drive.exhausted && i < r->assumed.n; i++) {
+		fputs("<p>Assumed: ", f);
+		text(f, r->assumed.v[i]);
+		fputs("</p>\n", f);
+	}
+	curves(f, r, true);
+	curves(f, r, false);
 	if (r->images) {
 		explore_variables(r, &variables);
 		explore_lines(r, &lines);
@@ -156,20 +169,20 @@ static void write_page(FILE *f, const struct explore_result *r, const char *prog
 	explore_rows_free(&lines);
 }
 
+struct page {
+	const struct explore_result *r;
+	const char *program;
+};
+
+static err_t write_to(FILE *f, void *arg)
+{
+	const struct page *p = arg;
+
+	write_page(f, p->r, p->program);
+	return NULL;
+}
+
 err_t explore_write_page(const struct explore_result *r, const char *program, const char *path)
 {
-	char *temporary = xasprintf("%s.%d.tmp", path, (int)getpid());
-	FILE *f = fopen(temporary, "wxe");
-	bool ok = f != NULL;
-
-	if (f) {
-		write_page(f, r, program);
-		ok = !ferror(f);
-		ok = !fclose(f) && ok && !rename(temporary, path);
-		if (!ok)
-			unlink(temporary);
-	}
-	err_t e = ok ? NULL : err_errno("%s", path);
-	free(temporary);
-	return e;
+	return newfile_write(path, NEWFILE_GIVEN, 0666, write_to, &(struct page){ r, program });
 }

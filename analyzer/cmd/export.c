@@ -3,6 +3,7 @@
 #include "analyzer/cmd/export.h"
 
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "common/json.h"
 #include "common/newfile.h"
@@ -39,7 +40,7 @@ static err_t write_core(FILE *f, void *explanation)
 }
 
 /* Memory at the failure is not in the trace: the machine has to come there. */
-static err_t core(const char *path, const char *file)
+static err_t write_core_of(const char *path, const char *file)
 {
 	struct explain_options x;
 	struct explanation *e;
@@ -56,28 +57,62 @@ static err_t export(const char *path, const struct options *o)
 {
 	struct trc *t;
 
-	if (!o->chrome && !o->core)
-		return err_new(ERR_USAGE, "export what? --chrome=FILE or --core=FILE");
 	TRY(trc_open(path, 0, &t));
 	err_t e = o->chrome ? newfile_write(o->chrome, NEWFILE_GIVEN, 0666, write_chrome, t) : NULL;
 	trc_close(t);
 	if (!e && o->core)
-		e = core(path, o->core);
+		e = write_core_of(path, o->core);
 	if (!e && o->common.json)
 		print_json(o);
 	return e;
+}
+
+struct call {
+	const char *command, *path;
+	const struct options *o;
+};
+
+static int export_confined(void *arg)
+{
+	struct call *c = arg;
+
+	return cmd_fail(c->command, export(c->path, c->o));
+}
+
+static err_t hold(const struct options *o)
+{
+	if (!o->chrome && !o->core)
+		return err_new(ERR_USAGE, "needs --chrome=FILE or --core=FILE");
+	if (o->chrome)
+		TRY(newfile_hold(o->chrome, NEWFILE_GIVEN, 0666));
+	return o->core ? newfile_hold(o->core, NEWFILE_GIVEN, 0600) : NULL;
+}
+
+static int run(const char *command, const char *path, const struct options *o)
+{
+	int status = cmd_fail(command, hold(o));
+
+	return status ? status : confined_run(&(struct confined){ .command = command, .input = path }, export_confined,
+					      &(struct call){ command, path, o });
+}
+
+int export_core_of(const char *command, const char *path, const char *file)
+{
+	return run(command, path, &(struct options){ .core = file });
 }
 
 int cmd_export(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cmd_option options[] = {
-		{ "chrome", 0, "FILE", CMD_TEXT, &o.chrome, "threads, what they held and waited for, as a Chrome trace" },
+		{ "chrome", 0, "FILE", CMD_TEXT, &o.chrome, "threads and the locks they held and waited for, as a Chrome trace" },
 		{ "core", 0, "FILE", CMD_TEXT, &o.core, "memory and registers at the end of the run, as a core dump" },
+		EPOCH_OPTION,
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
-		.name = "export", .usage = "--chrome=FILE|--core=FILE TRACE", .summary = "Writes a trace for other tools.",
+		.name = "export", .usage = "--chrome=FILE|--core=FILE TRACE", .summary = "Writes a trace in formats of other tools.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = 1,
 	};
 	struct cmd_args args;
@@ -85,5 +120,5 @@ int cmd_export(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	return cmd_fail("export", export(args.v[0], &o));
+	return run("export", args.v[0], &o);
 }

@@ -3,6 +3,7 @@
 #include "analyzer/cmd/fix.h"
 
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/fix/fix.h"
 #include "analyzer/launch.h"
@@ -66,22 +67,49 @@ static err_t open_trace(struct session *s)
 	return NULL;
 }
 
-static err_t begin(struct session *s)
+/* What the trace does not say. */
+static err_t trial_of(const struct fix_request *r, struct fix_trial *out, char **shim)
 {
-	const struct fix_request *r = s->r;
 	bool alone;
 
-	s->trial = (struct fix_trial){
+	*out = (struct fix_trial){
 		.argv = r->argv, .fail_exit = r->fail_exit, .options = r->options, .runs = r->runs ? r->runs : FIX_RUNS,
-		.seconds = r->time, .run_limit = r->limit, .jobs = (uint32_t)r->jobs, .input = r->input,
+		.seconds = r->time, .run_limit = r->limit, .jobs = (uint32_t)r->jobs, .input = r->input, .outside = r->outside,
 	};
-	TRY(launch_find_shim(&s->shim));
-	s->trial.shim = s->shim;
+	if (r->outside)
+		return NULL;
+	TRY(launch_find_shim(shim));
+	out->shim = *shim;
 	char *obstacle = launch_obstacle(r->argv[0], &alone);
 	err_t e = obstacle ? err_new(ERR_USAGE, "%s", obstacle) : NULL;
 	free(obstacle);
 	launch_suit(r->argv[0]);
-	return e ? e : open_trace(s);
+	return e;
+}
+
+static err_t begin(struct session *s)
+{
+	TRY(trial_of(s->r, &s->trial, &s->shim));
+	return open_trace(s);
+}
+
+int fix_confined(struct fix_request *r, const char *command, int (*work)(void *), void *arg)
+{
+	struct sandbox_helper helper = { 0 };
+	struct fix_trial trial;
+	char *shim = NULL;
+	err_t e = trial_of(r, &trial, &shim);
+
+	if (!e)
+		e = sandbox_helper_start(fix_serve, &trial, &helper);
+	free(shim);
+	if (e)
+		return cmd_fail(command, e);
+	r->outside = helper.sock;
+	int status = confined_run(&(struct confined){ .command = command, .input = r->trace, .keep = { helper.sock } }, work, arg);
+	sandbox_helper_end(&helper);
+	r->outside = 0;
+	return status;
 }
 
 /* ---- the advice of an explanation ---- */
@@ -205,21 +233,22 @@ static void print_json(const struct session *s, bool holds)
 	json_print(&j, stdout);
 }
 
-int fix_command(const struct fix_request *r)
+/* In a file's case of the program only, else of a trace: then confined. */
+static int command(void *request)
 {
-	struct session s = { .r = r };
-	err_t e = r->file ? begin(&s) : NULL;
+	struct session s = { .r = request };
+	err_t e = s.r->file ? begin(&s) : NULL;
 	bool holds = false;
 
 	if (!e)
-		e = r->file ? try_file(&s) : explain(&s);
+		e = s.r->file ? try_file(&s) : explain(&s);
 	if (!e && s.e) {
 		say_hint(&s, &s.e->dsp->hint, "");
 		say_hint(&s, &s.e->dsp->also, "Or: ");
 	}
 	if (!e)
 		holds = (s.e ? &s.e->dsp->hint.trial : &s.result)->verdict == DSP_HOLDS;
-	if (!e && r->json)
+	if (!e && s.r->json)
 		print_json(&s, holds);
 	fix_count_free(&s.without);
 	fix_count_free(&s.with);
@@ -229,4 +258,9 @@ int fix_command(const struct fix_request *r)
 	if (e)
 		return cmd_fail("hunt", e);
 	return holds ? 0 : ERR_NOANSWER;
+}
+
+int fix_command(struct fix_request *r)
+{
+	return r->file ? command(r) : fix_confined(r, "hunt", command, r);
 }

@@ -20,14 +20,24 @@ struct fix_request {
 	uint64_t jobs;
 	const char *input; /* a file with the standard input of runs; NULL: ours */
 	bool json;
+	int outside;       /* in the confined process: see struct fix_trial */
 };
 
 #define FIX_RUNS 500
+/* Where the advice is tried beside an explanation: without it and with it, */
+#define FIX_TRIED_RUNS 100
+#define FIX_TRIED_SECONDS 10.0 /* each of the two at most so long */
 
 /* Tries the advice of this explanation, and writes into it (and beside the trace) what that showed. */
 err_t fix_try(const struct fix_request *r, struct explanation *e);
 
+/*
+ * work() in a confined process, with a helper that makes the runs for its fix_try(); the exit status. The request's program is
+ * run as the user gave it, whatever the trace says.
+ */
+int fix_confined(struct fix_request *r, const char *command, int (*work)(void *), void *arg);
+
 /* The exit status of the command: 0 a fix holds, 1 none does. */
-int fix_command(const struct fix_request *r);
+int fix_command(struct fix_request *r);
 
 #endif

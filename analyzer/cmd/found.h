@@ -18,8 +18,8 @@ struct found_options {
 
 #define FOUND_OPTIONS(f) \
 	{ "fail-if-found", 0, NULL, CMD_FLAG, &(f)->fail_if_found, \
-	  "for CI: exit status 1 when a failure was found, 0 when none was" }, \
-	{ "junit", 0, "FILE", CMD_TEXT, &(f)->junit, "write what was found to FILE as JUnit XML" }
+	  "for CI: exit with 1 if a failure was found, with 0 if not" }, \
+	{ "junit", 0, "FILE", CMD_TEXT, &(f)->junit, "write the results to FILE as JUnit XML" }
 
 enum found_outcome {
 	FOUND_NOTHING, /* searched, no failure */

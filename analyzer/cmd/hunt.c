@@ -1,6 +1,7 @@
 /* csched hunt: run a program under perturbation until it fails, then explain. */
 #include "analyzer/cmd/aside.h"
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/explain.h"
 #include "analyzer/cmd/fix.h"
 #include "analyzer/cmd/found.h"
@@ -26,8 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIED_RUNS 100     /* without the advice and with it ... */
-#define TRIED_SECONDS 10.0 /* ... and for each of them at most so long */
 #define TAIL_LINES 5
 #define AGAIN_RUNS 100 /* a run is short, and the first that fails is the last */
 
@@ -294,9 +293,9 @@ static uint64_t seed_of_now(void)
 /* The program is at hand, so the advice is tried as well. */
 static int explain(const struct options *o, const struct hunt_result *r, char **argv)
 {
-	const struct fix_request fix = {
+	struct fix_request fix = {
 		.trace = r->trace, .argv = argv, .fail_exit = o->fail_exit, .options = o->shim_options,
-		.runs = TRIED_RUNS, .time = TRIED_SECONDS, .limit = o->limit, .jobs = o->jobs, .input = r->input,
+		.runs = FIX_TRIED_RUNS, .time = FIX_TRIED_SECONDS, .limit = o->limit, .jobs = o->jobs, .input = r->input,
 	};
 	char *alone[] = { (char *)"explain", r->trace, NULL };
 
@@ -397,7 +396,7 @@ static int hunt(struct options *o, char **argv)
 /* Instead of hunting. */
 static int try_fix(struct options *o, char **argv)
 {
-	const struct fix_request r = {
+	struct fix_request r = {
 		.trace = o->with_fix, .file = o->fix, .argv = argv, .fail_exit = o->fail_exit, .options = o->shim_options,
 		.runs = o->runs, .time = o->time, .limit = o->limit, .jobs = o->jobs, .json = o->common.json,
 	};
@@ -415,7 +414,7 @@ int cmd_hunt(int argc, char **argv)
 		{ "time", 't', "SECONDS", CMD_NUM, &o.time,
 		  "time limit (default 300 when --runs is not given)" },
 		{ "seed", 's', "S", CMD_UINT, &o.seed,
-		  "start of all random choices (default: from the clock; printed)" },
+		  "seed of all random choices (default: from the clock; printed)" },
 		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy,
 		  "auto (default), site, demote, meet, shared, pct, sample, sync, start,\n"
 		  "native, or exactly what a failing hunt printed" },
@@ -423,15 +422,15 @@ int cmd_hunt(int argc, char **argv)
 		  "directory for the failing trace (default: the current one)" },
 		{ "jobs", 'j', "N", CMD_UINT, &o.jobs, "runs at a time (default: one per core)" },
 		{ "limit", 0, "SECONDS", CMD_NUM, &o.limit,
-		  "end a run after so long (default: from the first run)" },
+		  "time limit of one run (default: from the first run)" },
 		{ "sites", 0, "FILE", CMD_TEXT, &o.sites,
 		  "keep what is learned about shared sites in FILE" },
 		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
 		  "exit statuses that count as failures" },
 		{ "trace-of", 0, "NAME", CMD_TEXT, &o.trace_of,
-		  "of what a script starts keep the trace of the program NAME" },
+		  "for scripts: keep the trace of the program NAME" },
 		{ "check", 0, "COMMAND", CMD_TEXT, &o.check,
-		  "run this shell command after each run: the run failed if it does not end with 0" },
+		  "run this shell command after each run; a status other than 0 is a failure" },
 		{ "options", 0, "KEY=VALUE:...", CMD_TEXT, &o.shim_options,
 		  "further options for the shim, as in CSCHED_OPTIONS" },
 		{ "with-fix", 0, "TRACE", CMD_TEXT, &o.with_fix,
@@ -440,20 +439,21 @@ int cmd_hunt(int argc, char **argv)
 		{ "fix", 0, "FILE", CMD_TEXT, &o.fix,
 		  "with --with-fix: try this fix instead (csched-fix(5))" },
 		{ "shard", 0, "I/N", CMD_TEXT, &o.shard,
-		  "be the I-th of N hunts that share the work; what it learns is in a file in --out" },
+		  "be the I-th of N hunts that share the work; keep what it learns in --out" },
 		{ "stop-file", 0, "FILE", CMD_TEXT, &o.stop_file,
-		  "end when FILE exists; make it when a failure was found" },
+		  "end when FILE exists; create it when a failure is found" },
 		{ "keep-going", 'k', NULL, CMD_FLAG, &o.keep_going,
 		  "count failures until the budget ends" },
 		{ "no-try", 0, NULL, CMD_FLAG, &o.no_try, "do not try the advice on the program" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failure" },
 		FOUND_OPTIONS(&o.found),
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
 		.name = "hunt", .usage = "[options] -- PROGRAM [ARGUMENT ...]",
-		.summary = "Runs a program again and again, each time perturbed in another way, until it\n"
-			   "fails; keeps that run's trace and explains it.",
+		.summary = "Runs a program again and again, perturbed differently each time, until it\n"
+			   "fails; keeps the trace of that run and explains it.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = CMD_ANY,
 		.command_line = true,
 	};

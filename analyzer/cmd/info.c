@@ -194,19 +194,42 @@ static void print_notes(const struct show *s)
 	}
 }
 
+static void print_epochs(const struct show *s)
+{
+	struct trc *t = s->t;
+
+	if (!t->epochs.n)
+		return;
+	fprintf(s->term.f, "epochs    %zu, read from %" PRIu32, t->epochs.n, t->epoch);
+	if (t->began)
+		fprintf(s->term.f, ", a checkpoint %.3f s after the start: what the run did before is not in what is shown",
+			trc_seconds(t, t->began->tsc));
+	fputc('\n', s->term.f);
+	for (size_t i = 0; i < t->epochs.n; i++) {
+		char *size = show_size(trc_epoch_bytes(t, t->epochs.v[i].number));
+
+		fprintf(s->term.f, "  %-8" PRIu32 " %s%s\n", t->epochs.v[i].number, size,
+			t->epochs.v[i].whole ? "" : ", its checkpoint is not complete: it continues the one before");
+		free(size);
+	}
+}
+
 static void print_info(const struct show *s, const struct counts *counts)
 {
 	struct trc *t = s->t;
 	uint64_t size = 0;
 
 	for (size_t i = 0; i < t->streams.n; i++)
-		size += t->streams.v[i]->size;
+		size += t->streams.v[i]->epoch ? 0 : t->streams.v[i]->size;
+	for (size_t i = 0; i < t->epochs.n; i++)
+		size += trc_epoch_bytes(t, t->epochs.v[i].number);
 	char *total = show_size(size), *end = show_end(t);
 	char *path = term_text_of(t->path, strlen(t->path));
 
 	fprintf(s->term.f, "trace     %s (%s, %s)\n", path, t->packed ? "packed" : "directory",
 		total);
 	fprintf(s->term.f, "ended     %s\n", end);
+	print_epochs(s);
 	show_failure(s);
 	fprintf(s->term.f, "recorded\n");
 	print_identity(s);
@@ -371,12 +394,12 @@ static int info_confined(void *arg)
 int cmd_info(int argc, char **argv)
 {
 	struct cmd_common common = { 0 };
-	const struct cmd_option options[] = { CONFINED_OPTIONS, { 0 } };
+	const struct cmd_option options[] = { EPOCH_OPTION, CONFINED_OPTIONS, { 0 } };
 	const struct cmd_spec spec = {
 		.name = "info", .usage = "[options] TRACE",
-		.summary = "Says what is in a trace: the program, how it ended, threads, modules.",
+		.summary = "Shows what a trace contains: the program, how it ended, threads, modules.",
 		.more = "TRACE is a directory NAME.PID.csched or a file made by csched pack.\n"
-			"A damaged trace: what stands before the damage is shown, status 3.\n",
+			"For a damaged trace: shows what precedes the damage, status 3.\n",
 		.options = options, .common = &common, .min_args = 1, .max_args = 1,
 	};
 	struct cmd_args args;

@@ -51,11 +51,32 @@ static err_t take(struct reading *r, const char *path)
 	return e;
 }
 
-static bool is_shard(const char *name)
+static bool ends_with(const char *name, const char *suffix)
 {
-	size_t n = strlen(name), suffix = sizeof SHARD_SUFFIX - 1;
+	size_t n = strlen(name), m = strlen(suffix);
 
-	return n > suffix && !strcmp(name + n - suffix, SHARD_SUFFIX);
+	return n > m && !strcmp(name + n - m, suffix);
+}
+
+/* Another build is refused, what is damaged left out: as for shards. */
+static err_t take_coverage(struct reading *r, const char *path)
+{
+	struct xpl_coverage_file alone = { 0 };
+	err_t e = xpl_coverage_unite(&alone, path);
+
+	xpl_coverage_file_free(&alone);
+	if (e) {
+		vec_push(&r->m->left_out, xstrdup(e->msg));
+		err_free(e);
+		return NULL;
+	}
+	r->m->coverage_files++;
+	return xpl_coverage_unite(&r->m->coverage, path);
+}
+
+static err_t take_file(struct reading *r, const char *path)
+{
+	return ends_with(path, XPL_COVERAGE_SUFFIX) ? take_coverage(r, path) : take(r, path);
 }
 
 /* A directory's shard files, and those of the directories in it: one for each machine. */
@@ -70,8 +91,8 @@ static err_t take_directory(struct reading *r, const char *path, bool deeper)
 		struct stat st;
 
 		if (!e && *list[i]->d_name != '.' && !lstat(name, &st)) {
-			if (is_shard(list[i]->d_name))
-				e = take(r, name);
+			if (ends_with(name, SHARD_SUFFIX) || ends_with(name, XPL_COVERAGE_SUFFIX))
+				e = take_file(r, name);
 			else if (deeper && S_ISDIR(st.st_mode))
 				e = take_directory(r, name, false);
 		}
@@ -94,9 +115,10 @@ static err_t read_all(struct merge *m, char **paths)
 		if (stat(*paths, &st))
 			e = err_errno("%s", *paths);
 		else
-			e = S_ISDIR(st.st_mode) ? take_directory(&r, *paths, true) : take(&r, *paths);
+			e = S_ISDIR(st.st_mode) ? take_directory(&r, *paths, true) : take_file(&r, *paths);
 	}
 	free(r.first);
+	shard_united(&m->all);
 	if (!e && !m->files && m->left_out.n)
 		e = err_new(ERR_INPUT, "%s", m->left_out.v[0]);
 	if (!e && !m->files)
@@ -110,13 +132,17 @@ static err_t read_all(struct merge *m, char **paths)
 static err_t keep(struct merge *m, const char *out)
 {
 	char *path = xasprintf("%s/merged%s", out, SHARD_SUFFIX);
+	char *coverage = xasprintf("%s/merged%s", out, XPL_COVERAGE_SUFFIX);
 	err_t e = files_make_dirs(out);
 
 	for (size_t i = 0; i < m->groups.n && !e; i++)
 		e = merge_bring(m, &m->groups.v[i], out);
 	if (!e)
 		e = shard_write(&m->all, path);
+	if (!e && m->coverage_files)
+		e = xpl_coverage_save(&m->coverage, coverage);
 	free(path);
+	free(coverage);
 	return e;
 }
 
@@ -125,6 +151,17 @@ static err_t keep(struct merge *m, const char *out)
 static const char *id_of(const struct merge_group *g)
 {
 	return *g->fingerprint ? g->fingerprint : "(not explained)";
+}
+
+static void print_coverage(const struct merge *m)
+{
+	uint64_t n[3];
+
+	xpl_coverage_count(&m->coverage, n);
+	printf("patterns: %llu covered, %llu impossible, %llu open%s\n", (unsigned long long)n[XPL_COVERED],
+	       (unsigned long long)n[XPL_INFEASIBLE], (unsigned long long)n[XPL_OPEN],
+	       !m->coverage.parts.n ? "" : xpl_coverage_unfinished(&m->coverage) ? "; not every shard has ended its part" :
+	       "; nothing is left in any part");
 }
 
 static void print_text(const struct merge *m)
@@ -137,6 +174,8 @@ static void print_text(const struct merge *m)
 	}
 	printf("%zu shard%s of %s, %llu runs, %.1f s of CPU time; %zu sites\n", m->all.shards.n,
 	       m->all.shards.n == 1 ? "" : "s", m->program, (unsigned long long)m->runs, m->cpu, m->all.sites.n);
+	if (m->coverage_files)
+		print_coverage(m);
 	if (!m->groups.n)
 		puts("no failure");
 	for (size_t i = 0; i < m->groups.n; i++) {
@@ -181,6 +220,17 @@ static void print_json(const struct merge *m)
 	json_uint(&j, "runs", m->runs);
 	json_num(&j, "cpu_seconds", m->cpu);
 	json_uint(&j, "sites", m->all.sites.n);
+	if (m->coverage_files) {
+		uint64_t n[3];
+
+		xpl_coverage_count(&m->coverage, n);
+		json_object(&j, "coverage");
+		json_uint(&j, "covered", n[XPL_COVERED]);
+		json_uint(&j, "impossible", n[XPL_INFEASIBLE]);
+		json_uint(&j, "open", n[XPL_OPEN]);
+		json_bool(&j, "exhausted", m->coverage.parts.n && !xpl_coverage_unfinished(&m->coverage));
+		json_end(&j);
+	}
 	json_array(&j, "statuses");
 	for (unsigned v = 0; v < 256; v++)
 		if (m->statuses[v]) {
@@ -291,13 +341,13 @@ int cmd_merge(int argc, char **argv)
 	const struct cmd_option options[] = {
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out,
 		  "write DIR/merged.csched-shard, which can be merged again, and copy the best traces there" },
-		{ "html", 0, "FILE", CMD_TEXT, &o.html, "also write a page to look at in a browser" },
+		{ "html", 0, "FILE", CMD_TEXT, &o.html, "also write an HTML page" },
 		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
 		.name = "merge", .usage = "[options] DIRECTORY|FILE ...",
-		.summary = "Puts together what the shards of a hunt (csched hunt --shard) have found.",
+		.summary = "Combines what the shards of a hunt or an exploration (csched hunt, explore --shard) found.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = CMD_ANY,
 	};
 	struct cmd_args args;

@@ -4,6 +4,7 @@
 #define CSCHED_CMD_MERGE_H
 
 #include "analyzer/cmd/aside.h"
+#include "analyzer/explore/coverage.h"
 #include "analyzer/hunt/shard.h"
 
 struct merge_group {
@@ -23,6 +24,8 @@ struct merge {
 	VEC(struct merge_group) groups; /* the most frequent first */
 	uint64_t runs, statuses[256];
 	double cpu;
+	struct xpl_coverage_file coverage; /* of explorations */
+	size_t coverage_files;
 };
 
 /* Fills what follows from `all`: a function of the set of shards alone, and of the traces that are there. */

@@ -3,8 +3,10 @@
 #include "analyzer/cmd/merge.h"
 
 #include "analyzer/hunt/files.h"
-#include "common/trace_read.h"
+#include "common/pack.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +17,40 @@ struct seen {
 	struct shard_failure *f;
 	size_t shard;
 	char fingerprint[ASIDE_FINGERPRINT];
+	bool explained; /* the fingerprint is its trace's own */
 	uint64_t bytes; /* of the trace; UINT64_MAX: it is not there */
 };
 typedef VEC(struct seen) seen_t;
 
+/* By its files: it may come from anywhere, and nothing of it is read. */
+static uint64_t length_of_directory(const char *path)
+{
+	DIR *d = opendir(path);
+	uint64_t bytes = 0;
+	bool is_trace = false;
+
+	for (struct dirent *e; d && (e = readdir(d));) {
+		struct stat st;
+
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		bytes += (uint64_t)st.st_size;
+		is_trace |= !strcmp(e->d_name, "process");
+	}
+	if (d)
+		closedir(d);
+	return is_trace ? bytes : UINT64_MAX;
+}
+
+/* UINT64_MAX: it is not there. */
 static uint64_t length_of(const char *path)
 {
-	struct trc *t = NULL;
-	uint64_t bytes = 0;
-	err_t e = trc_open(path, TRC_TOLERANT, &t);
+	struct stat st;
 
-	for (size_t i = 0; !e && i < t->streams.n; i++)
-		bytes += t->streams.v[i]->size;
-	if (!e)
-		trc_close(t);
-	else
-		bytes = UINT64_MAX;
-	err_free(e);
-	return bytes;
+	if (stat(path, &st))
+		return UINT64_MAX;
+	return S_ISDIR(st.st_mode) ? length_of_directory(path) :
+	       S_ISREG(st.st_mode) && pack_is(path) ? (uint64_t)st.st_size : UINT64_MAX;
 }
 
 static void collect(struct merge *m, seen_t *all)
@@ -49,6 +67,7 @@ static void collect(struct merge *m, seen_t *all)
 
 			if (x.f->trace && (x.bytes = length_of(x.f->trace)) != UINT64_MAX)
 				aside_fingerprint(x.f->trace, x.fingerprint);
+			x.explained = *x.fingerprint;
 			vec_push(all, x);
 		}
 	}
@@ -76,16 +95,6 @@ static void infer(seen_t *all)
 			memcpy(all->v[i].fingerprint, all->v[i - 1].fingerprint, ASIDE_FINGERPRINT);
 }
 
-static bool explained(const struct seen *s)
-{
-	char own[ASIDE_FINGERPRINT];
-
-	if (s->bytes == UINT64_MAX)
-		return false;
-	aside_fingerprint(s->f->trace, own);
-	return *own;
-}
-
 /* The best of a group's traces comes first. */
 static int by_group(const void *a, const void *b)
 {
@@ -96,8 +105,8 @@ static int by_group(const void *a, const void *b)
 		return order;
 	if (!*x->fingerprint && x->f->print != y->f->print)
 		return x->f->print < y->f->print ? -1 : 1;
-	if (explained(x) != explained(y))
-		return explained(x) ? -1 : 1;
+	if (x->explained != y->explained)
+		return x->explained ? -1 : 1;
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? -1 : 1;
 	order = strcmp(x->f->trace ? x->f->trace : "", y->f->trace ? y->f->trace : "");
@@ -173,18 +182,54 @@ static void rename_all(struct merge *m, const char *from, const char *to)
 		}
 }
 
+/* What is written first into a trace: who ran where and when. */
+static bool same_start(const char *a, const char *b)
+{
+	char *names[2] = { xasprintf("%s/process", a), xasprintf("%s/process", b) };
+	FILE *f[2] = { fopen(names[0], "re"), fopen(names[1], "re") };
+	char x[4096], y[4096];
+	bool same = f[0] && f[1];
+
+	for (size_t n = 1; same && n;) {
+		n = fread(x, 1, sizeof x, f[0]);
+		same = fread(y, 1, sizeof y, f[1]) == n && !memcmp(x, y, n);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (f[i])
+			fclose(f[i]);
+		free(names[i]);
+	}
+	return same;
+}
+
+/* Where it was brought by an earlier merge, where the shard itself wrote it, or where there is nothing yet (*there false). */
+static err_t place_for(const char *trace, const char *out, char **to, bool *there)
+{
+	const char *slash = strrchr(trace, '/'), *name = slash ? slash + 1 : trace;
+	struct stat st;
+
+	for (unsigned n = 1;; n++) {
+		*to = files_numbered(out, name, n);
+		*there = !lstat(*to, &st);
+		if (!*there || same_start(trace, *to))
+			break;
+		free(*to);
+	}
+	if (*there)
+		return NULL;
+	free(*to);
+	return files_reserve(out, name, to);
+}
+
 err_t merge_bring(struct merge *m, struct merge_group *g, const char *out)
 {
-	struct stat st;
+	char *to = NULL;
+	bool there = false;
 
 	if (!g->trace)
 		return NULL;
-	const char *slash = strrchr(g->trace, '/');
-	char *to = xasprintf("%s/%s", out, slash ? slash + 1 : g->trace);
-	err_t e = NULL;
-
-	/* Brought by an earlier merge, or where the shard itself wrote. */
-	if (lstat(to, &st))
+	err_t e = place_for(g->trace, out, &to, &there);
+	if (!e && !there)
 		e = files_copy_tree(g->trace, to);
 	if (!e) {
 		char *from = xstrdup(g->trace);
@@ -210,4 +255,5 @@ void merge_free(struct merge *m)
 	vec_free(&m->groups);
 	vec_free(&m->left_out);
 	shard_free(&m->all);
+	xpl_coverage_file_free(&m->coverage);
 }

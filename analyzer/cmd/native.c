@@ -1,6 +1,7 @@
 #include "analyzer/cmd/native.h"
 
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native_answer.h"
 #include "analyzer/cmd/native_gdb.h"
@@ -8,10 +9,12 @@
 #include "analyzer/hunt/files.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/native.h"
-#include "analyzer/hunt/schedule.h"
+#include "analyzer/enforce/schedule.h"
 #include "analyzer/image/image.h"
 #include "analyzer/launch.h"
+#include "common/newfile.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +23,19 @@
 /* Schedules to enforce: of an alternate there may be several, the likeliest first. */
 struct files {
 	VEC(char *) v;
-	bool temporary;
+	char work[PATH_MAX]; /* a directory of our own for those that cannot lie beside the trace; "": there is none */
 };
 
 static unsigned ways_of(const struct native_request *r)
 {
-	return r->alternate ? EXPLAIN_MAX_WAYS : EXPLAIN_FAILING_WAYS;
+	return r->alternate ? ENFORCE_PASSING_WAYS : ENFORCE_FAILING_WAYS;
 }
 
-/* Beside the trace, as `csched explain` left them. */
-static void kept_schedules(const struct native_request *r, struct files *out)
+/* In the trace, as `csched explain` left them, or in our directory. */
+static void kept_schedules(const struct native_request *r, const char *dir, struct files *out)
 {
 	for (unsigned way = 0; way < ways_of(r); way++) {
-		char *name = explain_schedule_name(r->trace, r->alternate, way);
+		char *name = enforce_file_name(dir, r->alternate, way);
 
 		if (!access(name, R_OK))
 			vec_push(&out->v, name);
@@ -41,69 +44,96 @@ static void kept_schedules(const struct native_request *r, struct files *out)
 	}
 }
 
-/* ERR_NOANSWER: there is no such way. */
-static err_t make_schedule(struct explanation *e, bool alternate, unsigned way, struct files *out)
-{
-	char *name;
-	FILE *f;
+struct making {
+	const struct native_request *r;
+	const char *work;
+	struct explanation *e;
+	unsigned way;
+};
 
-	TRY(files_make_file("csched-schedule", &name, &f));
-	vec_push(&out->v, name);
-	err_t bad = alternate ? explain_write_alternate(e, way, f) : explain_write_failing(e, way, f);
-	fclose(f);
-	if (bad) {
-		unlink(name);
-		free(name);
-		out->v.n--;
-	}
-	return bad;
+static err_t write_schedule(FILE *f, void *making)
+{
+	const struct making *m = making;
+
+	struct enforce what = explain_enforce(m->e);
+
+	return m->r->alternate ? enforce_write_alternate(&what, m->way, f) : enforce_write_failing(&what, m->way, f);
 }
 
-/* Not explained yet (or packed): explain it now. */
-static err_t explain_now(const char *trace, struct explanation **out)
+/* Later ways may exist where an earlier one does not; the first one says why there is none. */
+static err_t write_schedules(struct making *m)
+{
+	bool some = false, fatal = false;
+	err_t first = NULL;
+
+	for (m->way = 0; m->way < ways_of(m->r) && !fatal; m->way++) {
+		char *name = enforce_file_name(m->work, m->r->alternate, m->way);
+		err_t bad = newfile_write(name, NEWFILE_GIVEN, 0600, write_schedule, m);
+
+		some |= !bad;
+		fatal = bad && bad->code != ERR_NOANSWER;
+		if (first || !bad)
+			err_free(bad);
+		else
+			first = bad;
+		free(name);
+	}
+	if (!some)
+		return first;
+	err_free(first);
+	return NULL;
+}
+
+static err_t explain_now(struct making *m)
 {
 	struct explain_options x;
 
 	explain_options_init(&x);
 	x.whole = x.wants_cause = true;
-	TRY(follow_to_end(trace, &x, out));
-	err_t bad = explain_solve(*out, &x);
+	TRY(follow_to_end(m->r->trace, &x, &m->e));
+	err_t bad = explain_solve(m->e, &x);
 	follow_quiet();
+	if (!bad)
+		bad = write_schedules(m);
+	/* Next time, or for the other order, it need not be explained again. */
+	if (m->e->answer && !m->e->t->packed)
+		explain_keep_orders(m->e, m->r->trace);
+	explanation_free(m->e);
 	return bad;
 }
 
-/* Later ways may exist where an earlier one does not; why there is none, the first one tells. */
-static err_t make_schedules(const struct native_request *r, struct explanation *e, struct files *out)
+static int explain_confined(void *making)
 {
-	err_t first = NULL;
+	return cmd_fail("replay", explain_now(making));
+}
 
-	out->temporary = true;
+/* Not explained yet (or packed): a confined process explains it, and leaves the schedules in our directory. */
+static err_t make_schedules(const struct native_request *r, struct files *out, int *status)
+{
+	struct making m = { .r = r, .work = out->work };
+
+	TRY(files_make_work("csched-replay", out->work, sizeof out->work));
 	for (unsigned way = 0; way < ways_of(r); way++) {
-		err_t bad = make_schedule(e, r->alternate, way, out);
-		bool fatal = bad && bad->code != ERR_NOANSWER;
+		char *name = enforce_file_name(out->work, r->alternate, way);
+		err_t bad = newfile_hold(name, NEWFILE_GIVEN, 0600);
 
-		if (first || !bad)
-			err_free(bad);
-		else
-			first = bad;
-		if (fatal)
-			break;
+		free(name);
+		if (bad)
+			return bad;
 	}
-	if (out->v.n) {
-		err_free(first);
-		first = NULL;
-	}
-	return first;
+	*status = confined_run(&(struct confined){ .command = "replay", .input = r->trace }, explain_confined, &m);
+	if (!*status)
+		kept_schedules(r, out->work, out);
+	return NULL;
 }
 
 static void free_files(struct files *f)
 {
-	for (size_t i = 0; i < f->v.n; i++) {
-		if (f->temporary)
-			unlink(f->v.v[i]);
+	for (size_t i = 0; i < f->v.n; i++)
 		free(f->v.v[i]);
-	}
 	vec_free(&f->v);
+	if (*f->work)
+		files_remove_tree(f->work);
 }
 
 static bool show(void *arg, uint32_t done, uint32_t runs)
@@ -359,7 +389,6 @@ static err_t run_it(const struct native_request *q, const struct trc *t, const s
 
 static err_t replay(const struct native_request *q, int *status)
 {
-	struct explanation *x = NULL;
 	struct files files = { 0 };
 	struct trc *t = NULL;
 
@@ -369,22 +398,13 @@ static err_t replay(const struct native_request *q, int *status)
 	if (!e && !t->failure)
 		e = err_new(ERR_NOANSWER, "%s records no failure", q->trace);
 	if (!e)
-		kept_schedules(q, &files);
+		kept_schedules(q, q->trace, &files);
 	if (!e && !files.v.n)
-		e = explain_now(q->trace, &x);
-	/* Next time, or for the other order, it need not be explained again. */
-	if (!e && x && x->answer && !t->packed) {
-		explain_keep_schedules(x, q->trace);
-		kept_schedules(q, &files);
-	}
+		e = make_schedules(q, &files, status);
 	interrupt_catch();
-	if (!e && x && !files.v.n)
-		e = make_schedules(q, x, &files);
-	if (!e)
+	if (!e && !*status)
 		e = run_it(q, t, &files, status);
 	free_files(&files);
-	if (x)
-		explanation_free(x);
 	if (t)
 		trc_close(t);
 	fflush(stdout);

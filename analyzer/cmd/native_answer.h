@@ -4,7 +4,7 @@
 
 #include "analyzer/cmd/native.h"
 #include "analyzer/hunt/native.h"
-#include "analyzer/hunt/schedule.h"
+#include "analyzer/enforce/schedule.h"
 
 /* Everything that is known about one request. */
 struct native_answer {

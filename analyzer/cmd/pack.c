@@ -48,6 +48,15 @@ static char *default_name(const char *trace)
 	return xasprintf("%.*s.cspack", (int)n, base);
 }
 
+static err_t add_stream(struct packing *p, const struct trc_stream_file *s)
+{
+	if (!s->size && s->spans.n)
+		return NULL; /* all of it is in the process stream's file */
+	p->raw += s->size;
+	return pack_add(p->w, s->name, s->data, s->size);
+}
+
+/* Of a flight recorder's trace what is read: the epochs that are not are left out. */
 static err_t add_streams(struct packing *p)
 {
 	struct progress bar = { .what = "packing" };
@@ -60,11 +69,10 @@ static err_t add_streams(struct packing *p)
 			warn(p, xasprintf("packed as it is: %s", e->msg));
 		err_free(e);
 		progress_at(&bar, i, p->t->streams.n);
-		if (!s->size && s->spans.n)
-			continue; /* all of it is in the process stream's file */
-		TRY(pack_add(p->w, s->name, s->data, s->size));
-		p->raw += s->size;
+		TRY(add_stream(p, s));
 	}
+	for (size_t i = 0; i < p->t->behind.n; i++)
+		TRY(add_stream(p, p->t->behind.v[i]));
 	progress_end(&bar);
 	return NULL;
 }
@@ -265,14 +273,15 @@ int cmd_pack(int argc, char **argv)
 		{ "redact", 0, NULL, CMD_FLAG, &o.redact,
 		  "explain the failure; pack symbolic trace and reports only, no memory" },
 		SOURCE_ROOT_OPTION,
+		EPOCH_OPTION,
 		CONFINED_OPTIONS,
 		{ "force", 'f', NULL, CMD_FLAG, &o.force, "overwrite FILE" },
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
 		.name = "pack", .usage = "[options] TRACE",
-		.summary = "Makes one self-contained file of a trace: its streams and the ELF\n"
-			   "files it was recorded from. Every command takes it in place of the\n"
+		.summary = "Packs a trace into one self-contained file: its streams and the ELF\n"
+			   "files it was recorded from. Every command accepts it in place of the\n"
 			   "directory.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = 1,
 	};

@@ -3,7 +3,7 @@
 #include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/follow.h"
 #include "analyzer/cmd/native.h"
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 #include "analyzer/trace_image.h"
 #include "common/json.h"
 
@@ -355,17 +355,18 @@ int cmd_replay(int argc, char **argv)
 		{ "until", 'u', "POSITION", CMD_TEXT, &o.until,
 		  "stop at [THREAD:]N, an instruction number, or [THREAD:]0xPC" },
 		{ "thread", 't', "THREAD", CMD_TEXT, &o.thread,
-		  "the thread --until speaks of (default: the failing one)" },
-		{ "timeout", 0, "SECONDS", CMD_NUM, &o.timeout, "give up after so long" },
+		  "the thread that --until refers to (default: the failing one)" },
+		{ "timeout", 0, "SECONDS", CMD_NUM, &o.timeout, "give up after SECONDS" },
 		{ "native", 0, NULL, CMD_FLAG, &o.is_native,
 		  "enforce the found order on the real program: TRACE -- PROGRAM ARGS..." },
-		{ "runs", 'n', "N", CMD_UINT, &o.native.runs, "--native: so many runs" },
+		{ "runs", 'n', "N", CMD_UINT, &o.native.runs, "--native: number of runs" },
 		{ "alternate", 0, NULL, CMD_FLAG, &o.native.alternate,
-		  "--native: the order that does not fail" },
+		  "--native: enforce the passing order" },
 		{ "gdb", 0, NULL, CMD_FLAG, &o.native.gdb,
 		  "--native: one run under gdb, stopped at the failure" },
-		{ "time", 0, "SECONDS", CMD_NUM, &o.native.time, "--native: no further run after so long" },
-		{ "limit", 0, "SECONDS", CMD_NUM, &o.native.limit, "--native: for one run" },
+		{ "time", 0, "SECONDS", CMD_NUM, &o.native.time, "--native: start no further run after SECONDS" },
+		{ "limit", 0, "SECONDS", CMD_NUM, &o.native.limit, "--native: time limit of one run" },
+		EPOCH_OPTION,
 		CONFINED_OPTIONS,
 		{ 0 },
 	};

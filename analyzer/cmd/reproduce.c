@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* csched reproduce: from a crash stack alone to a test that fails with it. */
+#include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/cmd.h"
 #include "analyzer/cmd/testgen.h"
 #include "analyzer/launch.h"
@@ -78,6 +79,9 @@ static void print_text(const struct term *t, const struct reproduction *r)
 		fprintf(t->f, "%s\n", res->exhausted ? ": all tests within --depth were tried" :
 			": the limit was reached; --time and --depth raise it");
 	}
+	if (!reproduced(r) && r->api->program)
+		fprintf(t->f, "  %s is a program: its functions were called without what main() does before; functions that "
+			"prepare\n  something can be named in a testgen.conf (setup FUNCTION)\n", r->api->soname);
 	if (!reproduced(r) && r->goal.near)
 		fprintf(t->f, "  %u other failures were seen, which are not this one; the first: %s\n", r->goal.near,
 			r->goal.nearest);
@@ -123,7 +127,7 @@ static err_t write_junit(const struct reproduction *r)
 	return e;
 }
 
-/* The crashing function must be one that a test can call on an object. */
+/* The crashing function must be one that a test can call, on an object or on the library's own variables. */
 static err_t find_object(struct reproduction *r)
 {
 	struct api_function *f = (struct api_function *)r->goal.crashing;
@@ -132,13 +136,13 @@ static err_t find_object(struct reproduction *r)
 		return err_new(ERR_NOANSWER, "'%s', which the test would have to call, is left out: %s", f->name, f->left_out);
 	if (f->role == API_DESTRUCTOR)
 		f->role = API_METHOD;
-	if (f->role != API_METHOD)
-		return err_new(ERR_NOANSWER, "'%s', the outermost frame of the library, works on no object that two threads "
+	r->to.object = api_is_move(r->api, f, r->api->globals) ? r->api->globals : f->object;
+	if (!api_is_move(r->api, f, r->to.object))
+		return err_new(ERR_NOANSWER, "'%s', the outermost frame of the library, works on nothing that two threads "
 			       "could share (it is a %s); testgen.conf can say what it is", f->name, api_role_name(f->role));
 	struct api_function *other = (struct api_function *)r->goal.other;
 	if (other && other->role == API_DESTRUCTOR)
 		other->role = API_METHOD;
-	r->to.object = f->object;
 	r->to.crashing = f->symbol;
 	return NULL;
 }
@@ -156,7 +160,8 @@ static err_t search(struct reproduction *r)
 	return e;
 }
 
-static err_t work(struct reproduction *r, const char *library)
+/* *status: not 0 when the stack could not be read, which has been said. */
+static err_t work(struct reproduction *r, const char *library, int *status)
 {
 	struct options *o = r->o;
 	char *shim = NULL, here[PATH_MAX], *out = NULL;
@@ -170,7 +175,9 @@ static err_t work(struct reproduction *r, const char *library)
 	};
 	TRY(testgen_parse_rules(o->without, &r->to.rules));
 	TRY(found_check(&o->found));
-	TRY(stack_read(o->stack, &r->stack));
+	*status = reproduce_read_stack(o->stack, &r->stack);
+	if (*status)
+		return NULL;
 	TRY(api_read(library, o->header, &r->api));
 	if (o->conf)
 		TRY(api_conf_read(o->conf, r->api, &r->conf));
@@ -194,7 +201,8 @@ int cmd_reproduce(int argc, char **argv)
 {
 	struct options o = { .time = DEFAULT_SECONDS, .depth = DEFAULT_DEPTH, .runs = 3 };
 	const struct cmd_option options[] = {
-		{ "stack", 0, "FILE", CMD_TEXT, &o.stack, "the crash stack, as text; - for standard input" },
+		{ "stack", 0, "FILE", CMD_TEXT, &o.stack, "the crash stack: text (- for standard input), a core file or a\n"
+		  "csched trace" },
 		{ "time", 0, "SECONDS", CMD_NUM, &o.time, "time limit of the search; 120 by default, 0 for none" },
 		{ "tests", 'n', "N", CMD_UINT, &o.tests, "at most so many tests" },
 		{ "depth", 0, "N", CMD_UINT, &o.depth, "calls in front of the threads, behind the constructor; 4 by default" },
@@ -208,6 +216,7 @@ int cmd_reproduce(int argc, char **argv)
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm the test by so many runs of the real program; 3 by default" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing run" },
 		FOUND_OPTIONS(&o.found),
+		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
@@ -221,13 +230,14 @@ int cmd_reproduce(int argc, char **argv)
 
 	if (!cmd_parse(&spec, argc, argv, &args, &status))
 		return status;
-	err_t e = work(&r, args.v[0]);
+	status = 0;
+	err_t e = work(&r, args.v[0], &status);
 	struct term t = cmd_term(&o.common);
-	if (!e && o.common.json)
+	if (!e && !status && o.common.json)
 		print_json(&r);
-	else if (!e)
+	else if (!e && !status)
 		print_text(&t, &r);
-	if (!e)
+	if (!e && !status)
 		e = write_junit(&r);
 	bool found = reproduced(&r);
 	testgen_result_free(&r.result);
@@ -237,5 +247,5 @@ int cmd_reproduce(int argc, char **argv)
 	api_conf_free(&r.conf);
 	if (e)
 		return cmd_fail("reproduce", e);
-	return found_status(&o.found, found);
+	return status ? status : found_status(&o.found, found);
 }

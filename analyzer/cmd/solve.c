@@ -1,4 +1,4 @@
-/* csched solve: schedule, root cause and alternate of a symbolic trace. */
+/* csched solve: schedule, root cause and passing order of a symbolic trace. */
 #include "analyzer/cmd/confined.h"
 #include "analyzer/cmd/solving.h"
 #include "common/door.h"
@@ -148,24 +148,24 @@ int cmd_solve(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cmd_option options[] = {
-		SOLVING_OPTIONS(&o.solving, "free the order of N events at first (default: chosen)"),
+		SOLVING_OPTIONS(&o.solving, "start with a window of N free events (default: chosen)"),
 		{ "no-times", 0, NULL, CMD_FLAG, &o.no_times,
-		  "pay no heed to time stamps" },
+		  "ignore time stamps" },
 		{ "from", 0, "FORMAT", CMD_TEXT, &o.from,
 		  "sym (default), or symbiosis: a directory of the research prototype" },
 		{ "stats", 0, NULL, CMD_FLAG, &o.stats,
-		  "numbers about the solving, on standard error" },
+		  "print solver statistics on standard error" },
 		CONFINED_OPTIONS,
 		{ 0 },
 	};
 	struct cmd_spec spec = {
 		.name = "solve", .usage = "[options] FILE.sym",
 		.summary = "Finds the failing schedule of a symbolic trace, its root cause, and a\n"
-			   "schedule that does not fail. FILE - is standard input.",
+			   "passing order. FILE - is standard input.",
 		.options = options,
 	};
 	int status;
-	const char *path = solving_parse(&spec, &o.report, argc, argv, &status);
+	const char *path = solving_parse(&spec, &o.report, argc, argv, NULL, &status);
 
 	if (!path)
 		return status;

@@ -38,18 +38,25 @@ static err_t find_model(const char *name, enum sched_model *out)
 }
 
 const char *solving_parse(struct cmd_spec *spec, struct report_options *report, int argc, char **argv,
-			  int *status)
+			  char ***program, int *status)
 {
 	struct cmd_args args;
 
 	report_options_init(report);
-	spec->min_args = spec->max_args = 1;
+	spec->min_args = 1;
+	spec->max_args = program ? CMD_ANY : 1;
 	spec->extra = report_options_parse;
 	spec->extra_arg = report;
 	spec->extra_help = report_options_help;
 	if (!cmd_parse(spec, argc, argv, &args, status))
 		return NULL;
-	*status = cmd_fail(spec->name, report_options_check(report));
+	err_t e = report_options_check(report);
+	/* What is run has to be asked for. */
+	if (!e && args.n > 1 && !args.dashes)
+		e = err_new(ERR_USAGE, "'%s' is one argument too many; a program to try the advice on stands behind --", args.v[1]);
+	if (program)
+		*program = args.n > 1 ? args.v + 1 : NULL;
+	*status = cmd_fail(spec->name, e);
 	return *status ? NULL : args.v[0];
 }
 

@@ -191,24 +191,24 @@ int cmd_test(int argc, char **argv)
 {
 	struct options o = { .time = DEFAULT_SECONDS, .out = OUT, .seed = 1 };
 	const struct cmd_option options[] = {
-		{ "time", 't', "SECONDS", CMD_NUM, &o.time, "for each test, at most (default 10)" },
-		{ "runs", 'n', "N", CMD_UINT, &o.runs, "of each test, at most" },
-		{ "seed", 's', "S", CMD_UINT, &o.seed, "start of all random choices (default 1)" },
+		{ "time", 't', "SECONDS", CMD_NUM, &o.time, "time limit for each test (default 10)" },
+		{ "runs", 'n', "N", CMD_UINT, &o.runs, "at most N runs of each test" },
+		{ "seed", 's', "S", CMD_UINT, &o.seed, "seed of all random choices (default 1)" },
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the failing traces (default: csched-test)" },
 		{ "jobs", 'j', "N", CMD_UINT, &o.jobs, "runs of a test at a time (default: one per core)" },
-		{ "limit", 0, "SECONDS", CMD_NUM, &o.limit, "end a run after so long (default: from the first run)" },
+		{ "limit", 0, "SECONDS", CMD_NUM, &o.limit, "time limit of one run (default: from the first run)" },
 		{ "fail-exit", 0, "STATUS,...", CMD_TEXT, &o.fail_exit,
 		  "exit statuses that count as failures (default: those that only some runs end with)" },
 		{ "suppress", 0, "FILE", CMD_TEXT, &o.suppress,
 		  "known failures, in lines of FINGERPRINT YYYY-MM-DD REASON" },
-		{ "baseline", 0, "FILE", CMD_TEXT, &o.baseline, "only failures that are not in FILE count" },
-		{ "write-baseline", 0, "FILE", CMD_TEXT, &o.write_baseline, "write what was found to FILE, for --baseline" },
+		{ "baseline", 0, "FILE", CMD_TEXT, &o.baseline, "count only failures that are not in FILE" },
+		{ "write-baseline", 0, "FILE", CMD_TEXT, &o.write_baseline, "write the failures found to FILE, for --baseline" },
 		FOUND_OPTIONS(&o.found),
 		{ 0 },
 	};
 	const struct cmd_spec spec = {
 		.name = "test", .usage = "[options] -- ctest|meson test|PROGRAM [ARGUMENT ...]",
-		.summary = "Hunts in each test of a suite: those that ctest or meson list, those of a googletest\n"
+		.summary = "Hunts in every test of a suite: the tests that ctest or meson lists, those of a googletest\n"
 			   "program, or any command as one test.",
 		.options = options, .common = &o.common, .min_args = 1, .max_args = CMD_ANY, .command_line = true,
 	};

@@ -16,8 +16,8 @@
 #define DEFAULT_DEPTH 3
 
 struct options {
-	bool list, no_explain, results;
-	const char *type, *strategy, *out, *header, *conf, *without;
+	bool list, no_explain, results, globals;
+	const char *type, *strategy, *out, *header, *conf, *without, *shard;
 	uint64_t tests, violations, seed, depth, runs;
 	double time;
 	struct found_options found;
@@ -54,6 +54,29 @@ static bool has_functions(const struct api *a, int object)
 	return false;
 }
 
+/* What the C++ library adds to a library is counted: it is hundreds of functions. */
+static void list_left_out(const struct term *t, const struct api *a)
+{
+	unsigned theirs = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < a->functions.n; i++) {
+		const struct api_function *f = &a->functions.v[i];
+
+		theirs += f->left_out && f->is_theirs;
+		if (!f->left_out || f->is_theirs)
+			continue;
+		if (!any)
+			term_print(t, TERM_BOLD, "left out\n");
+		any = true;
+		char *name = term_text_of(f->name, strlen(f->name));
+		fprintf(t->f, "    %s: %s\n", name, f->left_out);
+		free(name);
+	}
+	if (theirs)
+		fprintf(t->f, "%s    %u functions of templates and of the C++ library\n", any ? "" : "left out\n", theirs);
+}
+
 static void list_text(const struct term *t, const struct api *a, int only)
 {
 	for (int o = 0; o < (int)a->objects.n; o++) {
@@ -62,19 +85,15 @@ static void list_text(const struct term *t, const struct api *a, int only)
 		term_print(t, TERM_BOLD, "%s", a->objects.v[o].name);
 		if (a->objects.v[o].size)
 			fprintf(t->f, "  %" PRIu64 " bytes\n", a->objects.v[o].size);
+		else if (o == a->globals)
+			fprintf(t->f, "  of functions that take no object: --globals\n");
 		else
 			fprintf(t->f, "  incomplete\n");
-		for (int r = API_CONSTRUCTOR; r <= API_DESTRUCTOR; r++)
+		for (int r = API_PLAIN; r <= API_DESTRUCTOR; r++)
 			list_functions(t, a, o, (enum api_role)r);
 	}
-	bool any = false;
-	for (size_t i = 0; i < a->functions.n && only == API_NONE; i++)
-		if (a->functions.v[i].left_out) {
-			if (!any)
-				term_print(t, TERM_BOLD, "left out\n");
-			any = true;
-			fprintf(t->f, "    %s: %s\n", a->functions.v[i].name, a->functions.v[i].left_out);
-		}
+	if (only == API_NONE)
+		list_left_out(t, a);
 }
 
 static void list_json(const struct api *a)
@@ -110,6 +129,12 @@ void testgen_print_violation(const struct term *t, const struct api *a, const st
 
 	term_print(t, TERM_RED, "violation");
 	fprintf(t->f, "  %s\n  before    %s\n  thread A  %s\n  thread B  %s\n", text, p, x, y);
+	if (!v->failure.thread && v->test.post.n) {
+		char *z = seq_text(a, &v->test.post);
+
+		fprintf(t->f, "  after     %s\n", z);
+		free(z);
+	}
 	fprintf(t->f, "  none of the %u orders of whole calls fails\n", v->linearisations);
 	fprintf(t->f, "  test      %s\n  schedule  %s\n", v->file, v->schedule);
 	if (v->native_runs)
@@ -222,6 +247,8 @@ void testgen_json_search(struct json *j, const struct testgen_result *r)
 		json_uint(j, testgen_rule_names[i], r->pruned[i]);
 	json_end(j);
 	json_uint(j, "executions", r->jobs);
+	json_uint(j, "sequences", r->sequences);
+	json_uint(j, "covered", r->covered);
 	json_uint(j, "depth", r->depth);
 	json_bool(j, "exhausted", r->exhausted);
 	json_array(j, "left_out");
@@ -236,8 +263,12 @@ void testgen_print_search(const struct term *t, const struct testgen_result *r)
 		r->seconds, r->jobs, r->depth, r->exhausted ? "" : "; the search was cut short");
 	fprintf(t->f, "  of %" PRIu64 " pairs of calls, pruned by rule:", r->considered);
 	for (unsigned i = 0; i < TESTGEN_RULES; i++)
-		fprintf(t->f, " %s %" PRIu64, testgen_rule_names[i], r->pruned[i]);
+		if (r->pruned[i])
+			fprintf(t->f, " %s %" PRIu64, testgen_rule_names[i], r->pruned[i]);
 	fputc('\n', t->f);
+	if (r->sequences)
+		fprintf(t->f, "  %" PRIu64 " call sequences chosen by what they cover: %" PRIu64 " different traces of calls\n",
+			r->sequences, r->covered);
 	for (size_t i = 0; i < r->remarks.n; i++)
 		fprintf(t->f, "  %s\n", r->remarks.v[i]);
 }
@@ -308,7 +339,7 @@ err_t testgen_parse_rules(const char *without, unsigned *rules)
 			}
 		if (!known)
 			return err_new(ERR_USAGE, "--without: '%.*s' is no rule; there are exception, stack, redundant, "
-				       "interfere, interleave, state and all", (int)n, p);
+				       "interfere, interleave, state, d1, d2, d3, b1, b2 and all", (int)n, p);
 		p += n + (p[n] == ',');
 	}
 	return NULL;
@@ -329,19 +360,23 @@ err_t testgen_setup(struct lab *lab, const struct api *a, const struct api_conf 
 		if (!good)
 			return err_new(ERR_INPUT, "setup function '%s' cannot be called", conf->setup.v[i]);
 	}
+	lab->asked = lab->setup.n;
+	seq_helpers(&lab->pools, &lab->setup);
 	return server_start(a, &lab->server);
 }
 
-static err_t find_type(const struct api *a, const char *type, int *object)
+static err_t find_type(const struct api *a, const struct options *o, int *object)
 {
-	*object = type ? api_find_object(a, type) : api_likely_object(a);
+	const char *type = o->type;
+
+	*object = o->globals ? a->globals : type ? api_find_object(a, type) : api_likely_object(a);
 	if (*object != API_NONE)
 		return NULL;
 	if (type)
 		return err_new(ERR_NOANSWER, "%s has no type '%s'; csched testgen %s --list shows those it has", a->soname,
 			       type, a->soname);
 	return err_new(ERR_NOANSWER, "%s has no type with a constructor and methods; csched testgen %s --list shows what "
-		       "was understood", a->soname, a->soname);
+		       "was understood; --globals tests functions that take no object", a->soname, a->soname);
 }
 
 static err_t search(const struct options *o, const struct api *a, const struct api_conf *conf,
@@ -352,8 +387,12 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 	err_t e = testgen_setup(&lab, a, conf, to->object, to->seed);
 
 	if (!e)
+		seq_looks(&lab.pools, &lab.looks);
+	if (!e)
 		e = strcmp(to->strategy, "random") ? testgen_search(&lab, to, &r) : testgen_random(&lab, to, &r);
-	for (size_t i = 0; i < r.violations.n && !e; i++)
+	if (!e && to->save)
+		e = to->save(to->save_arg, &lab, &r);
+	for (size_t i = 0; i < r.violations.n && !e && !to->save; i++)
 		e = testgen_write(&lab, to, &r.violations.v[i], (unsigned)i + 1);
 	for (size_t i = 0; i < r.odd.n && !e; i++)
 		e = testgen_write_odd(&lab, to, &r.odd.v[i], (unsigned)i + 1);
@@ -387,8 +426,8 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 	};
 	char out[PATH_MAX], *shim = NULL;
 
-	if (strcmp(to.strategy, "coverage") && strcmp(to.strategy, "random"))
-		return err_new(ERR_USAGE, "--strategy is coverage or random, not '%s'", to.strategy);
+	if (strcmp(to.strategy, "coverage") && strcmp(to.strategy, "breadth") && strcmp(to.strategy, "random"))
+		return err_new(ERR_USAGE, "--strategy is coverage, breadth or random, not '%s'", to.strategy);
 	TRY(testgen_parse_rules(o->without, &to.rules));
 	if (!o->list)
 		TRY(found_check(&o->found));
@@ -396,8 +435,8 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 	if (o->conf)
 		TRY(api_conf_read(o->conf, *a, conf));
 	to.object = API_NONE;
-	if (o->type || !o->list)
-		TRY(find_type(*a, o->type, &to.object));
+	if (o->type || o->globals || !o->list)
+		TRY(find_type(*a, o, &to.object));
 	if (o->list) {
 		if (o->common.json)
 			list_json(*a);
@@ -413,7 +452,15 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 		char *full = xasprintf("%s/%s", out, to.out);
 		to.out = full;
 	}
-	err_t e = search(o, *a, conf, &to, &t, found);
+	struct testgen_shard shard = { .to = &to, .api = *a };
+	err_t e = o->shard ? testgen_shard_begin(&shard, o->shard) : NULL;
+	if (o->shard) {
+		to.save = testgen_shard_save;
+		to.save_arg = &shard;
+	}
+	if (!e)
+		e = search(o, *a, conf, &to, &t, found);
+	testgen_shard_free(&shard);
 	if (to.out != o->out && to.out[0] == '/' && o->out != to.out)
 		free((char *)to.out);
 	free(shim);
@@ -425,19 +472,23 @@ int cmd_testgen(int argc, char **argv)
 	struct options o = { .time = DEFAULT_SECONDS, .depth = DEFAULT_DEPTH, .runs = 3 };
 	const struct cmd_option options[] = {
 		{ "type", 't', "TYPE", CMD_TEXT, &o.type, "the type under test, like 'struct queue'; the likeliest one without" },
+		{ "globals", 0, NULL, CMD_FLAG, &o.globals, "test the functions that take no object: they share the library's\n"
+		  "own variables" },
 		{ "list", 'l', NULL, CMD_FLAG, &o.list, "only show what was understood of the library" },
-		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy, "coverage (the default) or random" },
+		{ "strategy", 0, "NAME", CMD_TEXT, &o.strategy, "coverage (the default), breadth or random" },
 		{ "time", 0, "SECONDS", CMD_NUM, &o.time, "time limit of the search; 60 by default, 0 for none" },
 		{ "tests", 'n', "N", CMD_UINT, &o.tests, "at most so many tests" },
 		{ "violations", 0, "N", CMD_UINT, &o.violations, "stop after so many" },
 		{ "depth", 0, "N", CMD_UINT, &o.depth, "calls in front of the threads, behind the constructor; 3 by default" },
 		{ "seed", 's', "S", CMD_UINT, &o.seed, "where random choices start from" },
 		{ "without", 0, "RULES", CMD_TEXT, &o.without, "switch pruning rules off: exception, stack, redundant,\n"
-		  "interfere, interleave, state or all, with commas" },
+		  "interfere, interleave, state, d1, d2, d3, b1, b2 or all,\n"
+		  "with commas" },
 		{ "conf", 'c', "FILE", CMD_TEXT, &o.conf, "a testgen.conf: what the debug information does not say" },
 		{ "header", 0, "FILE", CMD_TEXT, &o.header, "take declarations from this C header" },
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the tests; csched-testgen by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm each test by so many runs of the real program; 3 by default" },
+		{ "shard", 0, "I/N", CMD_TEXT, &o.shard, "the I-th of N disjoint parts of the tests; csched merge unites them" },
 		{ "results", 0, NULL, CMD_FLAG, &o.results,
 		  "also report results and states that no order of whole calls gives" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing runs" },

@@ -97,6 +97,7 @@ int cmd_trace(int argc, char **argv)
 	const struct cmd_option options[] = {
 		{ "window", 'w', "N", CMD_UINT, &o.window, "keep only the last N shared events" },
 		{ "out", 'o', "FILE", CMD_TEXT, &o.out, "write the .sym text to FILE" },
+		EPOCH_OPTION,
 		CONFINED_OPTIONS,
 		{ 0 },
 	};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gdb in front of the stub: a script with the modules, a private socket, and gdb as our child. */
+/* Outside: a socket for gdb, its script with the modules, and gdb as our child. */
 #include "analyzer/debug/gdb.h"
 
-#include "analyzer/hunt/files.h"
+#include "common/door.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <poll.h>
@@ -18,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_MS 100 /* between two looks whether gdb is still there before it connects */
+#define WAIT_MS 100 /* between two looks whether gdb and the confined process are still there */
 
 /* ---- the script ---- */
 
@@ -38,64 +37,58 @@ static bool add_quoted(struct strbuf *b, const char *path)
 	return true;
 }
 
-void gdb_symbols(struct dbg *d, struct strbuf *script)
+/*
+ * A file that only the confined process has open (from a pack, say) is named by its descriptor. gdb is shown ELF files only:
+ * it opens them unconfined.
+ */
+static char *path_for_gdb(const char *path, int pid)
 {
-	struct img_module *const *modules;
-	size_t n = img_modules(d->images, &modules);
-	bool first = true;
+	static const char own[] = "/proc/self/fd/";
+	const char *number = path + sizeof own - 1;
 
-	for (size_t i = 0; i < n; i++) {
-		const char *file = img_module_file(modules[i]);
-		struct strbuf quoted = { 0 };
-
-		if (file && add_quoted(&quoted, file)) {
-			strbuf_fmt(script, "%s -o 0x%" PRIx64 " %s\n", first ? "symbol-file" : "add-symbol-file",
-				   img_module_bias(modules[i]), quoted.s);
-			first = false;
-		}
-		strbuf_free(&quoted);
-	}
+	if (!strncmp(path, own, sizeof own - 1))
+		return *number && strspn(number, "0123456789") == strlen(number) ? xasprintf("/proc/%d/fd/%s", pid, number) : NULL;
+	int fd = door_serve(DOOR_ELF, path);
+	if (fd < 0)
+		return NULL;
+	close(fd);
+	return xstrdup(path);
 }
 
-/* gdb's number of the innermost frame outside the C and C++ run-time: an assertion fails deep inside abort(). */
-static unsigned frame_of_interest(struct dbg *d)
+static void add_module(struct strbuf *script, const struct gdb_module *m, int pid, bool *first)
 {
-	struct img_memory memory = mach_img_memory(d->run);
-	struct img_frame frames[16];
-	uint64_t pcs[32];
-	struct img_regs regs;
-	struct dbg_stop at;
-	unsigned number = 0;
+	char *path = path_for_gdb(m->file, pid);
+	struct strbuf quoted = { 0 };
 
-	dbg_where(d, &at);
-	size_t n = mach_img_regs(d->run, at.thread, &regs) ? img_unwind(d->images, &regs, &memory, pcs, 32) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t k = img_frames(d->images, pcs[i], frames, 16);
-
-		for (size_t j = 0; j < k && j < 16; j++, number++)
-			if (frames[j].file && !img_runtime_frame(&frames[j]))
-				return number;
+	if (path && add_quoted(&quoted, path)) {
+		/* Without an exec-file gdb warns that it could not find one. */
+		if (*first)
+			strbuf_fmt(script, "exec-file %s\n", quoted.s);
+		strbuf_fmt(script, "%s -o 0x%" PRIx64 " %s\n", *first ? "symbol-file" : "add-symbol-file", m->bias, quoted.s);
+		*first = false;
 	}
-	return 0;
+	strbuf_free(&quoted);
+	free(path);
 }
 
-static err_t write_script(struct dbg *d, const char *path, const char *address)
+err_t gdb_write_script(const struct gdb_run *r, const char *path, const char *address)
 {
 	struct strbuf b = { 0 };
 	FILE *f = fopen(path, "wxe");
+	bool first = true;
 
 	strbuf_str(&b, "set confirm off\nset auto-solib-add off\nset sysroot\nset style enabled off\n");
-	gdb_symbols(d, &b);
+	for (size_t i = 0; i < r->modules.n; i++)
+		add_module(&b, &r->modules.v[i], r->pid, &first);
 	/* Compiled in another place than it is debugged in, sources are looked for by their names. */
 	strbuf_fmt(&b, "set style enabled on\nset confirm on\ntarget remote %s\n"
-		       "define csched-goto\nmonitor goto $arg0\nmaintenance flush register-cache\nframe\nend\n"
+		       "define csched-goto\nmonitor jump $arg0\nstepi\nend\n"
+		       "define csched-event\nmonitor jump #$arg0\nstepi\nend\n"
+		       "document csched-event\nGo to an event of the report by its number ('monitor event' lists them).\nend\n"
 		       "document csched-goto\nGo to a position of the recorded run: THREAD:N, begin, end or a mark.\n"
 		       "end\necho \\n\nbacktrace\n", address);
-	unsigned frame = frame_of_interest(d);
-
-	if (frame)
-		strbuf_fmt(&b, "frame %u\n", frame);
+	if (r->frame)
+		strbuf_fmt(&b, "frame %u\n", r->frame);
 	bool good = f && fputs(b.s, f) >= 0;
 
 	if (f && fclose(f))
@@ -106,7 +99,7 @@ static err_t write_script(struct dbg *d, const char *path, const char *address)
 
 /* ---- sockets ---- */
 
-static err_t listen_at_path(const char *path, int *fd)
+err_t gdb_listen_at_path(const char *path, int *fd)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
@@ -141,58 +134,32 @@ static err_t listen_at_port(const char *address, int *fd)
 	return bad ? err_errno("%s", address) : NULL;
 }
 
-/* A second client is told so at once, by being hung up on. */
-static void serve_one(struct dbg *d, int listener, int client, const struct stub_help *help)
+err_t gdb_listen(const char *address, int *fd, bool *is_path)
 {
-	shutdown(listener, SHUT_RD);
-	stub_serve(d, client, help);
-	close(client);
-}
-
-err_t gdb_listen(struct dbg *d, const char *address, const struct stub_help *help)
-{
-	bool port = strchr(address, ':') && !strchr(address, '/');
-	int fd = -1;
-	err_t e = port ? listen_at_port(address, &fd) : listen_at_path(address, &fd);
-
-	if (!e) {
-		fprintf(stderr, "Waiting for one gdb: target remote %s\n", address);
-		int client;
-
-		do
-			client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		while (client < 0 && errno == EINTR);
-		if (client < 0)
-			e = err_errno("%s", address);
-		else
-			serve_one(d, fd, client, help);
-		if (!port)
-			unlink(address);
-	}
-	if (fd >= 0)
-		close(fd);
-	return e;
+	*is_path = !strchr(address, ':') || strchr(address, '/');
+	return *is_path ? gdb_listen_at_path(address, fd) : listen_at_port(address, fd);
 }
 
 /* ---- gdb ---- */
 
-/* Waits until gdb connects; < 0: it ended before. */
-static int wait_for_client(int listener, pid_t gdb, int *ended)
+int gdb_accept(int listener, int gone, int gdb, int *ended)
 {
 	for (;;) {
-		struct pollfd f = { .fd = listener, .events = POLLIN };
+		struct pollfd f[] = { { .fd = listener, .events = POLLIN }, { .fd = gone } };
 
-		if (poll(&f, 1, WAIT_MS) > 0)
+		if (poll(f, 2, WAIT_MS) > 0 && f[0].revents)
 			return accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (waitpid(gdb, ended, WNOHANG) == gdb)
+		if (f[1].revents)
+			return -1;
+		if (gdb > 0 && waitpid(gdb, ended, WNOHANG) == gdb)
 			return -1;
 	}
 }
 
-static pid_t start(const char *script, char **arguments)
+int gdb_start(const char *script, char **arguments)
 {
 	VEC(char *) argv = { 0 };
-	pid_t pid;
+	int pid;
 
 	vec_push(&argv, (char *)"gdb");
 	vec_push(&argv, (char *)"-q");
@@ -203,51 +170,11 @@ static pid_t start(const char *script, char **arguments)
 	vec_push(&argv, NULL);
 	pid = fork();
 	if (!pid) {
+		signal(SIGPIPE, SIG_DFL);
+		signal(SIGINT, SIG_DFL);
 		execvp("gdb", argv.v);
 		_exit(127);
 	}
 	vec_free(&argv);
 	return pid;
-}
-
-static err_t serve_gdb(struct dbg *d, int listener, pid_t pid, const struct stub_help *help, int *status)
-{
-	int ended = 0, client;
-
-	signal(SIGINT, SIG_IGN); /* ^C is gdb's, and comes to us as a packet */
-	client = wait_for_client(listener, pid, &ended);
-	if (client >= 0) {
-		serve_one(d, listener, client, help);
-		while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
-			;
-	}
-	signal(SIGINT, SIG_DFL);
-	if (WIFEXITED(ended) && WEXITSTATUS(ended) == 127)
-		return err_new(ERR_NOANSWER, "gdb could not be started; install it, or use --listen for a debugger of "
-					     "your own");
-	*status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 1;
-	return NULL;
-}
-
-err_t gdb_run(struct dbg *d, char **arguments, const struct stub_help *help, int *status)
-{
-	char dir[4096];
-	int listener = -1;
-
-	TRY(files_make_work("csched-debug", dir, sizeof dir));
-	char *address = xasprintf("%s/gdb", dir), *script = xasprintf("%s/script", dir);
-	err_t e = listen_at_path(address, &listener);
-
-	if (!e)
-		e = write_script(d, script, address);
-	pid_t pid = e ? -1 : start(script, arguments);
-
-	if (!e)
-		e = pid < 0 ? err_errno("fork") : serve_gdb(d, listener, pid, help, status);
-	if (listener >= 0)
-		close(listener);
-	free(address);
-	free(script);
-	files_remove_tree(dir);
-	return e;
 }

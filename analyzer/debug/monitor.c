@@ -20,25 +20,88 @@ static void on_when(struct monitor *m)
 {
 	char *at = dbg_position(m->d);
 
-	strbuf_fmt(m->out, "%s (instruction %" PRIu64 " of the run's %" PRIu64 ")\n", at, m->d->now, m->d->end);
+	strbuf_fmt(m->out, "%s (instruction %" PRIu64 " of the %s's %" PRIu64 ")\n", at, m->d->now,
+		   m->d->order ? "order" : "run", m->d->end);
 	free(at);
+}
+
+static void complain(struct monitor *m, err_t e)
+{
+	strbuf_fmt(m->out, "%s\n", e->msg);
+	err_free(e);
 }
 
 static void on_goto(struct monitor *m)
 {
-	uint64_t time;
-	err_t e = dbg_parse(m->d, m->rest, &time);
+	struct dbg_place at;
+	err_t e = dbg_parse(m->d, m->rest, &at);
 
 	if (!e)
-		e = dbg_go(m->d, time);
+		e = dbg_go(m->d, at.time);
 	if (e) {
-		strbuf_fmt(m->out, "%s\n", e->msg);
-		err_free(e);
+		complain(m, e);
 		return;
 	}
 	on_when(m);
 	/* gdb does not know that the registers are others now. */
 	strbuf_str(m->out, "Type 'maintenance flush register-cache' to see it (the command 'csched-goto' does both).\n");
+}
+
+static const struct dbg_event *events(struct monitor *m, size_t *n)
+{
+	if (!m->d->events.n && m->help && m->help->events)
+		m->help->events(m->help->arg, m->d);
+	*n = m->d->events.n;
+	if (!*n)
+		strbuf_str(m->out, "The report of this trace has no events.\n");
+	return m->d->events.v;
+}
+
+static err_t find_event(struct monitor *m, const char *text, struct dbg_place *out)
+{
+	char *end;
+	size_t n;
+	const struct dbg_event *v = events(m, &n);
+	unsigned long i = strtoul(text, &end, 10);
+
+	if (*end || !i || i > n)
+		return err_new(ERR_USAGE, "'%s' is no event: expected a number from 1 to %zu ('monitor event' lists them)", text, n);
+	*out = v[i - 1].at;
+	return NULL;
+}
+
+/* gdb asks for a step next, and is there. */
+static void on_jump(struct monitor *m)
+{
+	struct dbg_place at;
+	bool event = *m->rest == '#';
+	err_t e = event ? find_event(m, m->rest + 1, &at) : dbg_parse(m->d, m->rest, &at);
+
+	m->d->jumps = true;
+	m->d->jump = e ? (struct dbg_place){ m->d->now, UINT32_MAX } : at; /* the step that comes moves nothing */
+	if (e)
+		complain(m, e);
+}
+
+static void on_event(struct monitor *m)
+{
+	struct dbg_place at;
+	size_t n;
+	const struct dbg_event *v;
+
+	if (!*m->rest) {
+		v = events(m, &n);
+		for (size_t i = 0; i < n; i++)
+			strbuf_fmt(m->out, "%zu: %s\n", i + 1, v[i].text);
+		return;
+	}
+	err_t e = find_event(m, m->rest, &at);
+	if (!e)
+		e = dbg_go(m->d, at.time);
+	if (e)
+		complain(m, e);
+	else
+		on_when(m);
 }
 
 static void on_mark(struct monitor *m)
@@ -140,6 +203,8 @@ static void on_output(struct monitor *m)
 		strbuf_char(m->out, '\n');
 		at += n + 1;
 	}
+	if (m->d->order)
+		strbuf_str(m->out, "(What only this order prints is not shown.)\n");
 	if (!p.text.n)
 		strbuf_str(m->out, "The program had printed nothing by then.\n");
 	if (e)
@@ -157,6 +222,8 @@ static const struct word {
 	{ "when", "", "the position: THREAD:N, that thread having executed N instructions", on_when },
 	{ "goto", " POSITION", "go to THREAD:N, 'begin', 'end' or a mark", on_goto },
 	{ "mark", " [NAME]", "remember this position; without a name, list them", on_mark },
+	{ "jump", " POSITION", "be at a position, or at event #N, after the next step: what csched-goto and csched-event use", on_jump },
+	{ "event", " [N]", "go to the N-th event of the report; without a number, list them", on_event },
 	{ "explain", "", "print what csched explain says about the run", on_explain },
 	{ "output", "", "what the program had printed by now", on_output },
 	{ "help", "", "this list", on_help },

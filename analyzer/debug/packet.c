@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define INTERRUPT 0x03
@@ -44,12 +43,10 @@ static int next_byte(struct packets *p, int wait)
 static void put(struct packets *p, const char *data, size_t n)
 {
 	while (n && !p->broken) {
-		ssize_t w = send(p->fd, data, n, MSG_NOSIGNAL);
+		ssize_t w = write(p->fd, data, n); /* the stub ignores SIGPIPE; send() is not for a confined process */
 
 		if (w < 0 && errno == EINTR)
 			continue;
-		if (w < 0 && errno == ENOTSOCK)
-			w = write(p->fd, data, n);
 		if (w <= 0) {
 			p->broken = true;
 			return;

@@ -3,7 +3,7 @@
 #ifndef CSCHED_DEBUG_REGISTERS_H
 #define CSCHED_DEBUG_REGISTERS_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 #include "common/strbuf.h"
 
 /* All of them as hex digits, or (from the number of `rbp` on) one. False: the thread has none. */

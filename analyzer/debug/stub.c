@@ -72,7 +72,7 @@ static void stop_reply(struct stub *s, const struct dbg_stop *at)
 {
 	const struct trc_failure *f = s->d->t->failure;
 	struct strbuf b = { 0 };
-	int sig = SIGTRAP;
+	int sig = at->reason == DBG_JUMPED ? 0 : SIGTRAP;
 
 	s->general = s->running = at->thread;
 	if (at->reason == DBG_FAILURE && f)
@@ -80,7 +80,7 @@ static void stop_reply(struct stub *s, const struct dbg_stop *at)
 	if (at->reason == DBG_INTERRUPTED)
 		sig = SIGINT;
 	/* gdb counts signals in its own way; these are alike in both. */
-	if (sig != SIGTRAP && sig != SIGINT && sig != SIGABRT && sig != SIGSEGV && sig != SIGFPE && sig != SIGILL)
+	if (sig && sig != SIGTRAP && sig != SIGINT && sig != SIGABRT && sig != SIGSEGV && sig != SIGFPE && sig != SIGILL)
 		sig = sig == SIGBUS ? 10 : SIGABRT;
 	strbuf_fmt(&b, "T%02xthread:%x;", sig, at->thread + 1);
 	registers_expedited(s->d->run, at->thread, &b);
@@ -474,6 +474,7 @@ void stub_serve(struct dbg *d, int fd, const struct stub_help *help)
 	s->help = help;
 	s->general = s->running = NO;
 	serving = s;
+	signal(SIGPIPE, SIG_IGN);
 	while (!s->leaves && packet_read(&s->p))
 		serve(s);
 	serving = NULL;

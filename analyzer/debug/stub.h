@@ -9,6 +9,8 @@
 struct stub_help {
 	/* Text of the report; malloc'd, NULL: there is none. */
 	char *(*explain)(void *arg);
+	/* Fills in the events of the report. */
+	void (*events)(void *arg, struct dbg *d);
 	void *arg;
 };
 

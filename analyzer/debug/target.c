@@ -21,6 +21,9 @@ void dbg_free(struct dbg *d)
 {
 	for (size_t i = 0; i < d->marks.n; i++)
 		free(d->marks.v[i].name);
+	for (size_t i = 0; i < d->events.n; i++)
+		free(d->events.v[i].text);
+	vec_free(&d->events);
 	vec_free(&d->marks);
 	vec_free(&d->breaks);
 	vec_free(&d->spans);
@@ -157,15 +160,33 @@ static err_t backward(struct dbg *d, bool *stopped, struct dbg_stop *out)
 
 void dbg_where(struct dbg *d, struct dbg_stop *out)
 {
-	bool failed = d->now == d->end && d->result->failure_reached;
+	bool end = d->now == d->end, failed = end && (d->order ? d->order_fails : d->result->failure_reached);
+	uint32_t thread = d->order ? d->order_thread : d->t->failure ? d->t->failure->thread : UINT32_MAX;
 
-	*out = (struct dbg_stop){ .reason = failed ? DBG_FAILURE : d->now == d->end ? DBG_END : DBG_STEPPED,
-				  .thread = failed && d->t->failure ? d->t->failure->thread : mach_next_thread(d->run) };
+	*out = (struct dbg_stop){ .reason = failed ? DBG_FAILURE : end ? DBG_END : DBG_STEPPED,
+				  .thread = failed && thread != UINT32_MAX ? thread : mach_next_thread(d->run) };
+}
+
+/* Somebody asked to be elsewhere (monitor jump). */
+static err_t jump(struct dbg *d, struct dbg_stop *out)
+{
+	d->jumps = false;
+	TRY(dbg_go(d, d->jump.time));
+	dbg_where(d, out);
+	if (out->reason != DBG_FAILURE) {
+		out->reason = DBG_JUMPED;
+		if (d->jump.thread != UINT32_MAX && mach_thread_alive(d->run, d->jump.thread))
+			out->thread = d->jump.thread;
+	}
+	return NULL;
 }
 
 err_t dbg_continue(struct dbg *d, bool back, struct dbg_stop *out)
 {
 	bool was_end = d->now == d->end, stopped;
+
+	if (d->jumps)
+		return jump(d, out);
 
 	d->interrupted = false;
 	TRY(back ? backward(d, &stopped, out) : forward(d, d->end, &stopped, out));
@@ -186,6 +207,8 @@ err_t dbg_step(struct dbg *d, uint32_t thread, bool back, struct dbg_stop *out)
 	uint64_t time;
 	bool stopped;
 
+	if (d->jumps)
+		return jump(d, out);
 	d->interrupted = false;
 	if (!mach_thread_time(d->run, thread, d->now, back, &time))
 		return dbg_continue(d, back, out); /* it does nothing any more (or had not begun) */
@@ -211,6 +234,11 @@ char *dbg_position(struct dbg *d)
 	return xasprintf("%s:%" PRIu64, trc_thread_id(d->t, at.thread), mach_thread_insns(d->run, at.thread));
 }
 
+void dbg_event(struct dbg *d, struct dbg_place at, char *text)
+{
+	vec_push(&d->events, (struct dbg_event){ at, text });
+}
+
 void dbg_mark(struct dbg *d, const char *name)
 {
 	for (size_t i = 0; i < d->marks.n; i++)
@@ -231,11 +259,13 @@ static bool find_mark(const struct dbg *d, const char *name, uint64_t *time)
 	return false;
 }
 
-err_t dbg_parse(struct dbg *d, const char *text, uint64_t *time)
+err_t dbg_parse(struct dbg *d, const char *text, struct dbg_place *out)
 {
+	uint64_t *time = &out->time;
 	const char *colon = strrchr(text, ':');
 	char *end;
 
+	out->thread = UINT32_MAX;
 	if (find_mark(d, text, time))
 		return NULL;
 	if (!strcmp(text, "begin") || !strcmp(text, "end")) {
@@ -255,6 +285,7 @@ err_t dbg_parse(struct dbg *d, const char *text, uint64_t *time)
 		if (mach_position_time(d->run, i, insn, time)) {
 			/* What the others do before its next instruction is what that one sees. */
 			mach_thread_time(d->run, i, *time, false, time);
+			out->thread = i;
 			return NULL;
 		}
 		return err_new(ERR_NOANSWER, "%s executed fewer than %" PRIu64 " instructions", id, insn);

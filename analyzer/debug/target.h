@@ -8,7 +8,7 @@
 #ifndef CSCHED_DEBUG_TARGET_H
 #define CSCHED_DEBUG_TARGET_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 #include "common/vec.h"
 
 enum dbg_reason {
@@ -19,6 +19,7 @@ enum dbg_reason {
 	DBG_END,        /* nothing is recorded behind this */
 	DBG_BEGIN,      /* nor before this */
 	DBG_INTERRUPTED,
+	DBG_JUMPED,     /* somebody asked to be here */
 };
 
 struct dbg_stop {
@@ -33,6 +34,17 @@ struct dbg_mark {
 	uint64_t time;
 };
 
+/* An event of the report, and the place just before it. */
+struct dbg_place {
+	uint64_t time;
+	uint32_t thread; /* that one looks at; UINT32_MAX: who comes next */
+};
+
+struct dbg_event {
+	struct dbg_place at;
+	char *text;
+};
+
 struct dbg {
 	struct trc *t;
 	struct img_set *images;
@@ -42,6 +54,13 @@ struct dbg {
 	VEC(uint64_t) breaks;        /* sorted; one that is set twice is there twice */
 	VEC(struct mach_span) spans; /* watched */
 	VEC(struct dbg_mark) marks;
+	/* Another order of the threads than the recorded one: "failing" or "passing"; NULL: the recorded one. */
+	const char *order;
+	bool order_fails;      /* at its end ... */
+	uint32_t order_thread; /* ... this thread stands where it fails, or where the order ends */
+	VEC(struct dbg_event) events;
+	bool jumps; /* the next move goes to jump, wherever it was to go */
+	struct dbg_place jump;
 	bool interrupted; /* set from outside while it moves */
 };
 
@@ -61,8 +80,9 @@ void dbg_watch(struct dbg *d, struct mach_span span, bool set);
 
 /* "T0.1:4711": malloc'd. */
 char *dbg_position(struct dbg *d);
+void dbg_event(struct dbg *d, struct dbg_place at, char *text); /* takes the text */
 /* THREAD:N, a mark, "begin" or "end". */
-err_t dbg_parse(struct dbg *d, const char *text, uint64_t *time);
+err_t dbg_parse(struct dbg *d, const char *text, struct dbg_place *out);
 void dbg_mark(struct dbg *d, const char *name);
 
 #endif

@@ -73,6 +73,55 @@ static bool is_in_loop(const struct sym_trace *t, const struct dsp_region *r)
 	       same_code(t, (struct sched_ref){ r->thread, r->first }, r->end);
 }
 
+/* The program's frames of an event, outermost first. */
+static size_t frames_of(const struct sym_trace *t, struct sched_ref r, const struct sym_frame **out, size_t max)
+{
+	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_stack *k = e->stack < t->nstacks ? &t->stacks[e->stack] : NULL;
+	const struct sym_frame *place = dsp_place(t, e);
+	size_t n = 0;
+
+	for (uint32_t i = k ? k->n : 0; i-- > 0 && n < max && &k->frames[i] >= place;)
+		if (k->frames[i].file && !dsp_is_runtime(&k->frames[i]))
+			out[n++] = &k->frames[i];
+	return n;
+}
+
+#define DEEPEST 40
+
+/* Is what a frame called inlined there? */
+static bool inlines(const struct sym_frame *const *a, const struct sym_frame *const *b)
+{
+	return a[0]->pc == a[1]->pc && b[0]->pc == b[1]->pc;
+}
+
+/* The same call: by its address, or what was inlined there by its line. */
+static bool is_same_call(const struct sym_frame *const *a, const struct sym_frame *const *b)
+{
+	return a[0]->line == b[0]->line && (inlines(a, b) || a[0]->pc == b[0]->pc) && !strcmp(a[0]->function, b[0]->function);
+}
+
+/* Two helpers, called by one function: that has to be changed, not the helpers. */
+static bool calls_of_one(const struct sym_trace *t, struct sched_ref a, struct sched_ref b, const struct sym_frame **x,
+			 const struct sym_frame **y)
+{
+	const struct sym_frame *of_a[DEEPEST], *of_b[DEEPEST];
+	size_t n = frames_of(t, a, of_a, DEEPEST), k = frames_of(t, b, of_b, DEEPEST), i = 0;
+
+	while (i + 1 < n && i + 1 < k && is_same_call(of_a + i, of_b + i))
+		i++;
+	/* Both in one statement. */
+	if (i && i + 1 == n && i + 1 == k && inlines(of_a + i - 1, of_b + i - 1) && strcmp(of_a[i]->function, of_b[i]->function)) {
+		*x = *y = of_a[i - 1];
+		return true;
+	}
+	if (i + 1 >= n || i + 1 >= k || strcmp(of_a[i]->function, of_b[i]->function) || strcmp(of_a[i]->file, of_b[i]->file))
+		return false;
+	*x = of_a[i];
+	*y = of_b[i];
+	return true;
+}
+
 /* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
 {
@@ -80,8 +129,18 @@ void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_
 	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first));
 	const struct sym_frame *y = dsp_place(t, dsp_event_at(t, r->end));
 
+	const struct sym_frame *from, *to;
+	bool differ = x && y && x->file && y->file && strcmp(x->function, y->function) != 0;
+
 	if ((!x || !x->file) && same_code(t, first, r->end)) {
 		dsp_say_at(b, t, first);
+	} else if (differ && calls_of_one(t, first, r->end, &from, &to)) {
+		unsigned low = from->line < to->line ? from->line : to->line, high = from->line < to->line ? to->line : from->line;
+
+		strbuf_fmt(b, "%s:%u", dsp_basename(from->file), low);
+		if (high > low)
+			strbuf_fmt(b, " to %u", high);
+		strbuf_fmt(b, " (%s)", from->function);
 	} else if (!x || !y || !x->file || !y->file || strcmp(x->file, y->file) ||
 	    strcmp(x->function, y->function)) {
 		place_in(b, t, first);
@@ -198,6 +257,13 @@ static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32
 }
 
 /* Failing: early before late. The fix is the other way round. */
+static bool in_one_function(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
+{
+	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, a)), *y = dsp_place(t, dsp_event_at(t, b));
+
+	return x && y && x->file && y->file && !strcmp(x->function, y->function) && !strcmp(x->file, y->file);
+}
+
 char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
 	const char *first = dsp_thread_id(t, late.thread), *second = dsp_thread_id(t, early.thread);
@@ -224,7 +290,8 @@ char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct s
 		return strbuf_take(&b);
 	}
 	fork = dsp_fork_towards(t, late.thread, early.thread);
-	if (fork != SYM_NONE && fork < late.index) {
+	/* Not where both do the same work: it cannot be done before the other is there to do its part. */
+	if (fork != SYM_NONE && fork < late.index && !in_one_function(t, early, late)) {
 		strbuf_str(&b, "Do ");
 		dsp_say_at(&b, t, late);
 		strbuf_str(&b, " (");
@@ -314,15 +381,10 @@ static bool is_in_barrier(const struct sym_trace *t, const struct sym_event *e)
  */
 static char *library_barrier(const struct sym_trace *t, const struct sym_event *e)
 {
-	const char *all, *member;
+	const char *all = is_in_barrier(t, e) ? dsp_subject(t, e) : NULL;
 
-	if (!is_in_barrier(t, e))
-		return NULL;
-	all = dsp_subject(t, e);
-	member = strstr(all, "._M_");
-	if (!member)
-		member = strstr(all, ".{"); /* several of them in one word */
-	return member ? xasprintf("%.*s", (int)(member - all), all) : NULL;
+	/* Memory that it alone knows of is called by where it was allocated. */
+	return all && strncmp(all, "heap#", 5) ? xasprintf("%.*s", (int)strcspn(all, "{"), all) : NULL;
 }
 
 /* The name of the barrier that the thread left last before its event, malloc'd, and where; NULL: none. */

@@ -127,15 +127,25 @@ static void give_way(struct dsp *d, struct dsp_hint *h)
 	*h = (struct dsp_hint){ 0 };
 }
 
+/* One atomic step by a lock that the program does not have: freed memory is freed all the same, before or after it. */
+static bool is_new_mutex(const struct dsp_hint *h)
+{
+	for (unsigned i = 0; i < h->nsteps; i++)
+		if (h->step[i].kind == DSP_STEP_LOCK)
+			return false;
+	return h->kind == DSP_HINT_ATOMIC;
+}
+
 void dsp_freed_hint(const struct sym_trace *t, const struct dsp_freed *f, struct dsp *d)
 {
-	bool both;
+	/* It may have happened before the stretch whose events are known: then its places are. */
+	bool both = false, known = f->event != SYM_NONE && f->freed_event != SYM_NONE;
 
 	if (f->thread >= t->nthreads || f->freed_by >= t->nthreads || f->thread == f->freed_by ||
-	    f->event > t->threads[f->thread].nevents || f->freed_event > t->threads[f->freed_by].nevents ||
-	    (d->hint.text && is_told(t, d, f)))
+	    (known && (f->event > t->threads[f->thread].nevents || f->freed_event > t->threads[f->freed_by].nevents)) ||
+	    (d->hint.text && !is_new_mutex(&d->hint) && (!known || is_told(t, d, f))))
 		return;
-	uint32_t lock = guard(t, f, &both);
+	uint32_t lock = known ? guard(t, f, &both) : SYM_NONE;
 
 	/* What was said before is about something else; it is only tried. */
 	give_way(d, &d->also);

@@ -72,6 +72,9 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 		    is_given(t, f->write, looked.thread) || !dsp_decides_on_way(t, e, to))
 			continue;
 		*published = f->write;
+		/* How a library hands work to its threads is not what the program made known. */
+		if (dsp_is_in_library(t, dsp_event_at(t, f->write)))
+			return false;
 		return !writes_from(t, q, to->target) && !makes_known_again(t, f->write, filled) &&
 		       !on_one_line(t, q, looked);
 	}

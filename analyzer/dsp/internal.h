@@ -100,6 +100,23 @@ size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);
 /* region.c: regions split by the pairs, best evidence only. */
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *inverted, dsp_regions *out);
 
+/*
+ * Nothing is atomic across the creation of the very thread that gets in between (`other'), or across a wait for others to come
+ * along.
+ */
+bool dsp_spans_others(const struct sym_trace *t, struct sched_ref first, struct sched_ref last, uint32_t other);
+
+/* claims.c: a region in which the threads of a pair claimed what they meet at, both; it goes before all others. */
+void dsp_find_claims(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regions *out);
+
+/*
+ * What the failure is decided by was looked at before, the thread came there by what it saw then, and it was changed in
+ * between. The pairs need not say so: who brings what is checked may be turned round as well.
+ */
+bool dsp_find_stale_check(const struct dsp_map *m, struct sched_ref *first, struct sched_ref *by, struct sched_ref *last);
+/* The first write by another thread, in the failing order, of what first is about, between the two of one thread. */
+bool dsp_written_in(const struct dsp_map *m, struct sched_ref first, struct sched_ref last, struct sched_ref *by);
+
 /* The failure's condition does. */
 bool dsp_failure_mentions(const struct sym_trace *t, const struct sym_event *e);
 
@@ -130,6 +147,8 @@ void dsp_find_hint(const struct dsp_map *m, const dsp_pairs *inverted,
  * same code. same_place: executed for the same line of the program; same_calls: called the same
  * way all through. Traces without stacks have only the instruction.
  */
+/* Done by an instruction of the run-time's own, not by what the program inlined of its headers. */
+bool dsp_is_in_library(const struct sym_trace *t, const struct sym_event *e);
 bool dsp_same_place(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b);
 bool dsp_same_calls(const struct sym_trace *t, const struct sym_event *a, const struct sym_event *b);
 void dsp_fingerprint(const struct sym_trace *t, struct dsp *d);

@@ -20,18 +20,23 @@ static bool checks_and_acts(const struct dsp_case *c, const struct sym_event **c
 	       dsp_decides_on_way(t, *check, *act);
 }
 
-static bool is_written_with(const struct sym_trace *t, uint32_t var, uint64_t value)
+/* By this code alone, never unset again, and by no thread twice: what is set once is not set each time somebody comes by. */
+static bool is_set_for_good(const struct sym_trace *t, const struct sym_event *act)
 {
-	for (size_t i = 0; i < t->nthreads; i++)
+	for (size_t i = 0; i < t->nthreads; i++) {
+		unsigned times = 0;
+
 		for (size_t k = 0; k < t->threads[i].nevents; k++) {
 			const struct sym_event *e = &t->threads[i].events[k];
-			const struct expr *x = dsp_is_write(e) && e->target == var && e->value != EXPR_NONE ?
-						       expr_get(t->pool, e->value) : NULL;
+			const struct expr *x = e->value != EXPR_NONE ? expr_get(t->pool, e->value) : NULL;
 
-			if (x && x->op == EX_CONST && x->value == value)
-				return true;
+			if (!dsp_is_write(e) || e->target != act->target)
+				continue;
+			if (!dsp_same_place(t, e, act) || times++ || (x && x->op == EX_CONST && !x->value))
+				return false;
 		}
-	return false;
+	}
+	return true;
 }
 
 static void say_intruder(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
@@ -56,8 +61,7 @@ bool dsp_match_lazy_init(const struct dsp_case *c, struct dsp_hint *h)
 	other = dsp_event_at(t, r->intruder);
 	/* It was unset, is set to what has nothing to do with that, by the same code elsewhere, and for good. */
 	if (!f || !f->has_value || f->value || act->op != SYM_WRITE || dsp_mentions_read(t, act->value, check) ||
-	    !dsp_is_write(other) || other->target != act->target || !dsp_same_place(t, other, act) ||
-	    is_written_with(t, act->target, 0))
+	    !dsp_is_write(other) || other->target != act->target || !is_set_for_good(t, act))
 		return false;
 	strbuf_fmt(&b, "Initialise `%s' once, with pthread_once(), std::call_once() or a static local, or make ",
 		   t->vars[act->target].name);

@@ -18,6 +18,13 @@ bool dsp_is_runtime(const struct sym_frame *f)
 	       (f->module && runtime_module(dsp_basename(f->module)));
 }
 
+bool dsp_is_in_library(const struct sym_trace *t, const struct sym_event *e)
+{
+	const struct sym_stack *k = e->stack < t->nstacks ? &t->stacks[e->stack] : NULL;
+
+	return k && k->n && k->frames[0].module && runtime_module(dsp_basename(k->frames[0].module));
+}
+
 const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e)
 {
 	const struct sym_stack *s;
@@ -224,11 +231,32 @@ static void add_text(texts_t *texts, const struct sym_trace *t, struct sched_ref
 		vec_push(texts, stable_event(t, r));
 }
 
+/*
+ * A wait that is not repeated is one bug wherever what was waited for went, and so is a condition variable for two things,
+ * whoever was woken in vain.
+ */
+static bool gather_wait(texts_t *texts, const struct sym_trace *t, const struct dsp_hint *h)
+{
+	const struct dsp_step *s = h->nsteps ? &h->step[0] : NULL;
+	const struct sym_event *e = s ? dsp_event_at(t, s->first) : NULL;
+
+	if (e && s->kind == DSP_STEP_RECHECK)
+		vec_push(texts, stable_event(t, s->first));
+	else if (e && s->kind == DSP_STEP_WAKE_ALL)
+		vec_push(texts, xstrdup(dsp_subject(t, e)));
+	else
+		return false;
+	vec_push(texts, xstrdup(h->pattern));
+	return true;
+}
+
 /* The root cause and what it cuts in two; without a cause the place of the failure has to do. */
 static void gather_texts(texts_t *texts, const struct sym_trace *t, const struct dsp *d)
 {
 	const struct dsp_side *failing = &d->side[DSP_FAILING];
 
+	if (gather_wait(texts, t, &d->hint))
+		return;
 	for (size_t i = 0; i < d->npairs; i++) {
 		add_text(texts, t, d->pairs[i].before);
 		add_text(texts, t, d->pairs[i].after);

@@ -164,12 +164,7 @@ static enum evidence weigh(const struct sym_trace *t, const struct sym_event *fi
 	return reads && dsp_is_write(last) && depends(t, first, last) ? STALE_WRITE : NOTHING;
 }
 
-/*
- * Nothing is atomic across the creation of the very thread that gets in between,
- * or across a wait for others to come along.
- */
-static bool spans_others(const struct sym_trace *t, struct sched_ref first, struct sched_ref last,
-			 uint32_t other)
+bool dsp_spans_others(const struct sym_trace *t, struct sched_ref first, struct sched_ref last, uint32_t other)
 {
 	uint32_t fork = dsp_fork_towards(t, first.thread, other);
 
@@ -194,7 +189,7 @@ static void add_as(const struct dsp_map *m, candidates *c, struct sched_ref firs
 		if (c->v[i].region.thread == first.thread && c->v[i].region.first == first.index &&
 		    c->v[i].region.last == last.index)
 			return;
-	if (n.evidence == NOTHING || spans_others(m->t, first, last, intruder.thread))
+	if (n.evidence == NOTHING || dsp_spans_others(m->t, first, last, intruder.thread))
 		return;
 	n.region = (struct dsp_region){
 		.thread = first.thread, .first = first.index, .last = last.index, .end = last,
@@ -387,7 +382,9 @@ static void split_by_look(const struct dsp_map *m, const dsp_pairs *pairs,
 		const struct dsp_flow *flow = dsp_flow_into(m, DSP_FAILING, f1);
 
 		if (!flow || flow->initial || flow->write.thread != e2.thread ||
-		    flow->write.index >= e2.index || !decides(t, dsp_event_at(t, f1)))
+		    flow->write.index >= e2.index || !decides(t, dsp_event_at(t, f1)) ||
+		    /* How a library hands work to its threads is nothing the program could lock. */
+		    dsp_is_in_library(t, dsp_event_at(t, flow->write)))
 			continue;
 		add(m, c, flow->write, f2, e2);
 		return;
@@ -558,12 +555,29 @@ static enum evidence best_of(const candidates *c, size_t n)
 	return best;
 }
 
+/*
+ * All there is begins with what the thread wrote, and then let the lock go that goes with it: that was the end of something. A
+ * check that was no longer true tells more.
+ */
+static bool begins_with_an_end(const candidates *c)
+{
+	if (best_of(c, c->n) > STALE_WRITE)
+		return false;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].region.common_lock == SYM_NONE)
+			return false;
+	return true;
+}
+
 void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regions *out)
 {
 	candidates c = { 0 };
 	enum evidence best;
 	size_t npairs = pairs->n < MAX_PAIRS ? pairs->n : MAX_PAIRS;
 
+	dsp_find_claims(m, pairs, out);
+	if (out->n)
+		return;
 	for (size_t i = 0; i < npairs; i++)
 		if (pairs->v[i].inverted) {
 			split_by(m, pairs->v[i].before, pairs->v[i].after, &c);
@@ -578,8 +592,13 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 		split_by_look(m, pairs, &pairs->v[i], &c);
 		split_by_next(m, &pairs->v[i], &c);
 	}
-	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
-		split_by_check(m, &pairs->v[i], &c);
+	if (begins_with_an_end(&c)) {
+		for (size_t i = 0; i < npairs; i++)
+			split_by_check(m, &pairs->v[i], &c);
+		struct sched_ref first, by, last;
+		if (begins_with_an_end(&c) && dsp_find_stale_check(m, &first, &by, &last))
+			add_as(m, &c, first, by, last, DEPENDENT);
+	}
 	for (size_t i = 0, n = c.n; !n && i < npairs; i++)
 		split_unfinished(m, &pairs->v[i], &c);
 	best = best_of(&c, c.n);

@@ -13,32 +13,11 @@ static const char *owned(struct explanation *e, char *text)
 	return text;
 }
 
-/* What is looked at now, in words; malloc'd. */
-static char *scope_text(const struct explanation *e)
+static char *outcome_text(const struct candidate *c)
 {
-	const struct ext_result *x = e->extracted;
-	struct strbuf b = { 0 };
-
-	if (e->scope.in_middle)
-		strbuf_fmt(&b, "%" PRIu64 " events around an update that was lost", x->total);
-	else if (x->from)
-		strbuf_fmt(&b, "the last %" PRIu64 " shared events", x->total);
-	else
-		strbuf_fmt(&b, "the whole run, %" PRIu64 " shared events", x->total);
-	if (e->scope.focus)
-		strbuf_fmt(&b, ", only what %s touched", x->trace->threads[x->trace->failure.thread].id);
-	if (e->scope.onward)
-		strbuf_str(&b, ", and what threads do next");
-	if (e->scope.model == SCHED_TSO)
-		strbuf_str(&b, ", with store buffers");
-	return strbuf_take(&b);
-}
-
-static char *outcome_text(const struct explanation *e)
-{
-	const struct report_proof *fails = &e->failing_proof.by[REPORT_MACHINE];
-	const struct report_proof *passes = &e->alternate_proof.by[REPORT_MACHINE];
-	const struct sched_answer *a = e->answer;
+	const struct report_proof *fails = &c->failing_proof.by[REPORT_MACHINE];
+	const struct report_proof *passes = &c->alternate_proof.by[REPORT_MACHINE];
+	const struct sched_answer *a = c->answer;
 	struct strbuf b = { 0 };
 
 	if (!a->found) {
@@ -64,37 +43,17 @@ static char *outcome_text(const struct explanation *e)
 	return strbuf_take(&b);
 }
 
-static void describe(struct explanation *e, struct report_attempt *t)
+void attempt_note(struct explanation *e, const struct view *v, const char *method, double since, struct candidate *c,
+		  const char *outcome)
 {
-	t->outcome = owned(e, outcome_text(e));
-	t->grade = judge_grade_name(judge_answer(e));
-}
+	struct report_attempt t = { .method = method, .effort = explain_effort(e) - since, .grade = "none" };
 
-void explain_attempt(struct explanation *e, const char *method, double since, const char *outcome, bool taken)
-{
-	struct report_attempt t = { .method = method, .effort = explain_effort(e) - since };
-
-	if (!e->extracted || !e->answer)
-		return;
-	t.scope = owned(e, scope_text(e));
-	describe(e, &t);
-	if (outcome)
-		t.outcome = owned(e, xstrdup(outcome));
-	if (taken)
-		e->attempt = e->attempts.n;
-	else
-		t.grade = "none";
+	t.scope = owned(e, scope_text(c ? &c->scope : &v->scope, c ? c->extracted : v->extracted));
+	t.outcome = owned(e, outcome ? xstrdup(outcome) : c ? outcome_text(c) : xstrdup("nothing"));
+	if (c) {
+		t.grade = judge_grade_name(judge_grade(c));
+		c->attempt = e->attempts.n;
+	}
 	vec_push(&e->attempts, t);
 	log_line(LOG_EXPLAIN, 1, "%s, %s, effort %.2f: %s (%s)", t.scope, t.method, t.effort, t.outcome, t.grade);
-}
-
-void explain_attempt_executed(struct explanation *e, double since)
-{
-	if (!e->attempts.n || !e->answer)
-		return;
-	struct report_attempt *t = &e->attempts.v[e->attempts.n - 1];
-
-	t->effort += explain_effort(e) - since;
-	describe(e, t);
-	log_line(LOG_EXPLAIN, 1, "  executed: %s (%s)", t->outcome, t->grade);
 }

@@ -1,21 +1,12 @@
 /*
- * What a saved run tells. Executing (serial.c) has shown that the run is saved when threads go on
+ * What a saved run tells. Executing (difference.c) has shown that the run is saved when threads go on
  * undisturbed from some moment of the failing order. What happened instead is that one thread went
  * on there, before another could do its part: of the pairs that the saving order turns round, the
  * first one that cut something in two.
  */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/candidate.h"
 
 #include <string.h>
-
-/* So many events of a thread an access may lie back and still begin what this one ends. */
-#define NEAR 400
-/* Events of either order that are compared with each other, and pairs of them that are weighed. */
-#define REACH 4000
-#define MOST_WEIGHED 20000
-
-/* Generations of threads that are made, or waited for, by each other. */
-#define MOST_GENERATIONS 4
 
 struct look {
 	const struct sym_trace *t;
@@ -60,19 +51,19 @@ static bool leads_to(const struct look *l, enum sym_op op, uint32_t thread, uint
  */
 static bool is_settled(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
-	return leads_to(l, SYM_FORK, z.thread, z.index + 1, SYM_NONE, y.thread, MOST_GENERATIONS) ||
-	       leads_to(l, SYM_JOIN, y.thread, 0, y.index, z.thread, MOST_GENERATIONS);
+	return leads_to(l, SYM_FORK, z.thread, z.index + 1, SYM_NONE, y.thread, (int)LIMIT_GENERATIONS) ||
+	       leads_to(l, SYM_JOIN, y.thread, 0, y.index, z.thread, (int)LIMIT_GENERATIONS);
 }
 
 /* Where the thread took the lock that it holds at this event, not too far back; SYM_NONE: it does not hold it. */
 static uint32_t held_since(const struct look *l, struct sched_ref r, uint32_t lock)
 {
-	uint32_t least = r.index > NEAR ? r.index - NEAR : 0;
+	uint32_t least = r.index > (uint32_t)LIMIT_CUT_EVENTS ? r.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
 
 	for (uint32_t i = r.index; i-- > least;) {
 		const struct sym_event *e = &l->t->threads[r.thread].events[i];
 
-		if (e->target == lock && (dsp_acquires(e) || e->op == SYM_UNLOCK))
+		if (e->target == lock && (order_acquires(e) || e->op == SYM_UNLOCK))
 			return e->op == SYM_UNLOCK ? SYM_NONE : i;
 	}
 	return SYM_NONE;
@@ -92,12 +83,12 @@ static bool is_let_go(const struct look *l, struct sched_ref z, uint32_t lock, s
 /* z, the first in the failing order, and y are kept apart by a lock. */
 static bool are_guarded(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
-	uint32_t least = z.index > NEAR ? z.index - NEAR : 0;
+	uint32_t least = z.index > (uint32_t)LIMIT_CUT_EVENTS ? z.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
 
 	for (uint32_t i = z.index; i-- > least;) {
 		const struct sym_event *e = &l->t->threads[z.thread].events[i];
 
-		if (!dsp_acquires(e) || held_since(l, z, e->target) != i)
+		if (!order_acquires(e) || held_since(l, z, e->target) != i)
 			continue;
 		uint32_t taken = held_since(l, y, e->target);
 		if (taken != SYM_NONE && is_let_go(l, z, e->target, (struct sched_ref){ y.thread, taken }))
@@ -123,7 +114,7 @@ static bool are_apart(const struct sym_trace *t, const struct sym_event *first, 
 static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
 	const struct sym_event *ez = event_at(l, z), *ey = event_at(l, y);
-	uint32_t least = y.index > NEAR ? y.index - NEAR : 0;
+	uint32_t least = y.index > (uint32_t)LIMIT_CUT_EVENTS ? y.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
 
 	if (!order_is_access(ey))
 		return EXPLAIN_PAIR_OBJECTS;
@@ -150,13 +141,13 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 {
 	struct look l = { t, failing, saving, order_places_of(t, failing), order_places_of(t, saving), { 0 } };
 	enum explain_pair best = EXPLAIN_PAIR_NONE;
-	size_t last = saving->n - kept > REACH ? kept + REACH : saving->n;
+	size_t last = saving->n - kept > (size_t)LIMIT_REACH ? kept + (size_t)LIMIT_REACH : saving->n;
 	unsigned weighed = 0;
 
 	find_links(&l);
-	if (to - from > REACH)
-		from = to - REACH;
-	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < MOST_WEIGHED; at++) {
+	if (to - from > (size_t)LIMIT_REACH)
+		from = to - (size_t)LIMIT_REACH;
+	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < LIMIT_WEIGHED; at++) {
 		struct sched_ref y = saving->refs[at];
 
 		for (size_t i = from; i < to && i < order_place(&l.failing_at, y); i++) {

@@ -1,17 +1,8 @@
 /* How long an explanation may take: seconds when they were asked for, otherwise effort that is counted. */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/candidate.h"
 
 #include <time.h>
 
-/* Effort behind the following, unless a time was given: what is not found by then takes a patience
- * that must be asked for. Who had a long run followed has some more: so many times as much as executing
- * it takes. And seconds of computing for each unit of it, should that take much longer than it ought to. */
-#define EFFORT 60
-#define EFFORT_AGAIN 8
-#define MOST_EFFORT 240
-#define COMPUTING 2.5
-/* Instructions that are one unit of effort, symbolic ones and concrete ones on the average. */
-#define INSNS 60e6
 
 static double seconds(clockid_t clock)
 {
@@ -34,28 +25,28 @@ static double computed(void)
 
 void explain_options_init(struct explain_options *o)
 {
-	*o = (struct explain_options){ .effort = EFFORT, .alternates = 1, .model = SCHED_SC };
+	*o = (struct explain_options){ .effort = LIMIT_EFFORT, .alternates = 1, .model = SCHED_SC };
 }
 
 double explain_effort(const struct explanation *e)
 {
-	return e->solved + (double)(mach_worked(e->run) + e->ordered_insns) / INSNS;
+	return e->solved + (double)(mach_worked(e->run) + e->ordered_insns) / LIMIT_INSNS;
 }
 
 double explain_effort_again(const struct explanation *e)
 {
-	return (double)mach_length(e->run) / INSNS;
+	return (double)mach_length(e->run) / LIMIT_INSNS;
 }
 
 void explain_allow_effort(struct explanation *e, const struct explain_options *o)
 {
 	if (o->timeout > 0 || o->effort <= 0)
 		return;
-	e->effort = o->effort + EFFORT_AGAIN * explain_effort_again(e);
-	if (e->effort > MOST_EFFORT)
-		e->effort = o->effort > MOST_EFFORT ? o->effort : MOST_EFFORT;
+	e->effort = o->effort + LIMIT_EFFORT_AGAIN * explain_effort_again(e);
+	if (e->effort > LIMIT_MOST_EFFORT)
+		e->effort = o->effort > LIMIT_MOST_EFFORT ? o->effort : LIMIT_MOST_EFFORT;
 	e->effort_end = explain_effort(e) + e->effort;
-	e->computed_end = computed() + COMPUTING * e->effort;
+	e->computed_end = computed() + LIMIT_COMPUTING * e->effort;
 }
 
 bool explain_computed_long(const struct explanation *e)
@@ -68,10 +59,10 @@ static bool tried_hard(const struct explanation *e)
 	return (e->effort_end > 0 && explain_effort(e) >= e->effort_end) || explain_computed_long(e);
 }
 
-/* The limit that nobody asked for leaves at least the first window's answer (later.c has put it aside). */
+/* The limit that nobody asked for leaves at least the first scope's answer. */
 static bool tried_enough(const struct explanation *e)
 {
-	return (e->answer || e->scope.onward) && tried_hard(e);
+	return e->attempts.n && tried_hard(e);
 }
 
 bool explain_past_deadline(const struct explanation *e)
@@ -91,7 +82,7 @@ void explain_note_effort(struct explanation *e)
 	char *why = explain_computed_long(e) ?
 		xasprintf("stopped after %.0f seconds of computing, which depends on the machine: what is "
 			  "shown is what was known by then; --timeout=SECONDS gives it more",
-			  COMPUTING * e->effort) :
+			  LIMIT_COMPUTING * e->effort) :
 		xasprintf("stopped after an effort of about %.0f seconds of computing, counted in steps: "
 			  "what is shown is what was known by then; --timeout=SECONDS gives it more", e->effort);
 

@@ -1,35 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What fix fits shows in what the threads of the root cause did before it. Where the window
- * cuts that off a larger one is extracted; the answer stays the one that was found.
- *
- * Where no alternate in the window stands its execution, the damage may have been done before it
- * (a counter that lost updates all along): then the failing order is continued backwards, and an
- * alternate is looked for there, by executing.
+ * The same answer told of a longer stretch. What fix fits shows in what the threads of the root cause did before it: where
+ * the window cuts that off a larger one is extracted. And where nothing in a window helps, the damage may have been done
+ * before it (a counter that lost updates all along): then the failing order is continued backwards.
  */
-#include "analyzer/explain/judge.h"
-
-/* Events of a thread before the root cause that should be seen. */
-#define HISTORY 8
-/* So many times larger the window may become. */
-#define FURTHER 16
-/* Where an alternate is looked for: windows of so many events, and about as many executions of it. */
-#define MOST_EVENTS 200000
-#define TRIES 40
-/* Those of a window that is solved anew: the solver has shown before that it finds nothing better. */
-#define MOST_SOLVED 20000
+#include "analyzer/explain/candidate.h"
 
 /* By thread: the window cuts off what it did just before the root cause. */
-static bool *cut_short(const struct explanation *e, bool *any)
+static bool *cut_short(const struct candidate *c, bool *any)
 {
-	const struct sched_answer *a = e->answer;
-	const struct sym_trace *t = e->extracted->trace;
+	const struct sched_answer *a = c->answer;
+	const struct sym_trace *t = c->extracted->trace;
 	bool *cut = xcalloc(t->nthreads + 1, sizeof *cut);
 
 	*any = false;
-	for (size_t i = 0; e->extracted->from && i < 2 * a->ncause; i++) {
+	for (size_t i = 0; c->extracted->from && i < 2 * a->ncause; i++) {
 		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
 
-		if (r.index < HISTORY && t->threads[r.thread].events[0].op != SYM_START)
+		if (r.index < LIMIT_CONTEXT && t->threads[r.thread].events[0].op != SYM_START)
 			*any = cut[r.thread] = true;
 	}
 	return cut;
@@ -53,109 +41,74 @@ static bool compare(const struct ext_result *was, const struct ext_result *is, u
 	return true;
 }
 
-/* The answer for the longer trace, malloc'd; NULL: it cannot be told of that. *more: events that come before it now. */
-static struct sched_answer *lengthened(const struct explanation *e, const struct ext_result *was,
-				       const struct sched_answer *answer, size_t *more)
+static struct candidate *lengthened(const struct candidate *c, const struct view *larger, size_t *more)
 {
-	uint32_t *by_thread = xcalloc(was->trace->nthreads + 1, sizeof *by_thread);
-	struct sched_answer *longer = compare(was, e->extracted, by_thread) ?
-		sched_lengthen(was->trace, e->extracted->trace, e->scope.model, answer, by_thread) : NULL;
+	const struct sym_trace *was = c->extracted->trace;
+	uint32_t *by_thread = xcalloc(was->nthreads + 1, sizeof *by_thread);
+	struct sched_answer *answer = compare(c->extracted, larger->extracted, by_thread) ?
+		sched_lengthen(was, larger->extracted->trace, c->scope.model, c->answer, by_thread) : NULL;
+	struct candidate *longer = answer ? candidate_new(c->e, &larger->scope, larger->extracted) : NULL;
 
 	*more = 0;
-	for (uint32_t i = 0; i < was->trace->nthreads; i++)
+	for (uint32_t i = 0; i < was->nthreads; i++)
 		*more += by_thread[i];
 	free(by_thread);
+	if (!longer)
+		return NULL;
+	longer->answer = answer;
+	longer->kept = c->kept;
 	return longer;
 }
 
-err_t explain_look_further_back(struct explanation *e, const struct explain_options *o)
+struct candidate *history_lengthen(const struct candidate *c, const struct view *larger, size_t *more)
 {
-	struct explain_scope scope = e->scope, larger = scope;
-	bool any, *cut = cut_short(e, &any);
+	struct candidate *longer = lengthened(c, larger, more);
+	err_t bad = longer ? candidate_execute_failing(longer, &longer->answer->failing) : NULL;
+
+	err_free(bad);
+	if (bad) {
+		candidate_free(longer);
+		return NULL;
+	}
+	return longer;
+}
+
+/* Told of more, it is the same two orders, which have been executed. */
+static void take_proofs(struct candidate *longer, struct candidate *c)
+{
+	longer->failing_proof = c->failing_proof;
+	longer->alternate_proof = c->alternate_proof;
+	longer->failing_why = c->failing_why;
+	longer->alternate_why = c->alternate_why;
+	longer->attempt = c->attempt;
+	longer->note = c->note;
+	c->failing_why = c->alternate_why = c->note = NULL;
+}
+
+struct candidate *history_extend(struct search *s, struct candidate *c)
+{
+	struct explain_scope larger = c->scope;
+	bool any, *cut = cut_short(c, &any);
+	struct ext_options x = explain_extraction(s->e, &c->scope);
 	size_t more;
-	struct ext_options x = explain_extraction(e);
 
 	if (any)
-		larger.window = ext_survey_reach(&x, cut, e->extracted->trace->nthreads, HISTORY,
-						 scope.window * FURTHER);
+		larger.window = ext_survey_reach(&x, cut, c->extracted->trace->nthreads, (uint32_t)LIMIT_CONTEXT,
+						 c->scope.window * (uint64_t)LIMIT_HISTORY_GROWTH);
 	free(cut);
-	if (!any || larger.window <= scope.window || explain_out_of_time(e))
-		return NULL;
+	if (!any || larger.window <= c->scope.window || explain_out_of_time(s->e))
+		return c;
+	struct view *v = search_view(s, &larger, 0);
+	err_t bad = v->extracted ? NULL : scope_extract(s->e, s->o, &larger, &v->extracted);
 
-	struct ext_result *was = e->extracted;
-	e->extracted = NULL;
-	e->scope = larger;
-	err_t bad = explain_extract(e, o);
-	struct sched_answer *longer = bad ? NULL : lengthened(e, was, e->answer, &more);
-	if (longer) {
-		ext_result_free(was);
-		sched_answer_free(e->answer);
-		e->answer = longer;
-		return NULL;
-	}
-	ext_result_free(e->extracted);
-	e->extracted = was;
-	e->scope = scope;
-	/* Out of time here is no reason to lose the answer. */
-	if (explain_out_of_time(e)) {
-		err_free(bad);
-		bad = NULL;
-	}
-	return bad;
-}
-
-/* ---- what was done before the window ---- */
-
-/* In a larger window than `extracted` and `answer` are of. */
-struct smaller {
-	const struct ext_result *extracted;
-	const struct sched_answer *answer;
-};
-
-/* The failing order in this window: continued backwards, or solved anew where more turns out to be shared. */
-static err_t continued(struct explanation *e, const struct smaller *was, const struct explain_options *o, size_t *more)
-{
-	e->answer = lengthened(e, was->extracted, was->answer, more);
-	if (e->answer)
-		return explain_validate_failing(e, &e->answer->failing);
-	*more = SIZE_MAX;
-	if (e->extracted->total > MOST_SOLVED)
-		return NULL;
-	TRY(explain_solve_window(e, o, false));
-	return explain_validate_alternates(e);
-}
-
-static err_t look_in(struct explanation *e, const struct explain_options *o, void *arg)
-{
-	size_t more;
-
-	TRY(continued(e, arg, o, &more));
-	if (e->answer && e->failing_proof.by[REPORT_MACHINE].agreed && judge_passing(e) == JUDGE_DOES_NOT_PASS && more) {
-		e->answer->cause_minimal = false; /* without it the run failed all the same, as executed */
-		TRY(explain_serial(e, more));
-	}
-	if (!e->answer || (e->soon > 0 && !judge_is_confirmed(e)))
-		return err_new(ERR_NOANSWER, "the solver may know better");
-	return NULL;
-}
-
-/* It may take all its tries of executing as much as the whole run. */
-static bool can_afford(const struct explanation *e)
-{
-	return !explain_out_of_time(e) &&
-	       (e->effort_end <= 0 || explain_effort(e) + TRIES * explain_effort_again(e) < e->effort_end);
-}
-
-err_t explain_look_before(struct explanation *e, const struct explain_options *o)
-{
-	struct explain_scope larger = e->scope;
-	bool helps = false;
-
-	while (!helps && e->answer->found && e->extracted->from && larger.window < MOST_EVENTS && can_afford(e)) {
-		struct smaller was = { e->extracted, e->answer };
-
-		larger.window = larger.window * FURTHER < MOST_EVENTS ? larger.window * FURTHER : MOST_EVENTS;
-		helps = explain_try(e, &larger, o, look_in, &was);
-	}
-	return NULL;
+	/* That there is no time for this is no reason to lose the answer. */
+	err_free(bad);
+	if (bad)
+		return c;
+	struct candidate *longer = lengthened(c, v, &more);
+	if (!longer)
+		return c;
+	take_proofs(longer, c);
+	vec_push(&s->found, longer);
+	return longer;
 }

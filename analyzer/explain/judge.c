@@ -10,88 +10,95 @@ const char *judge_grade_name(enum judge_grade g)
 		[JUDGE_NOTHING] = "no failing order", [JUDGE_FAILS] = "failing order only",
 		[JUDGE_ALWAYS] = "fails in every order", [JUDGE_REFUTED] = "unconfirmed",
 		[JUDGE_AVOIDED] = "passing order only",
-		[JUDGE_FAILS_LATER] = "fails later", [JUDGE_CONFIRMED] = "confirmed", [JUDGE_PROVED] = "proved",
+		[JUDGE_FAILS_LATER] = "fails later", [JUDGE_DIFFERS] = "confirmed, perhaps by another ordering",
+		[JUDGE_CONFIRMED] = "confirmed", [JUDGE_PROVED] = "proved",
 	};
 
 	return names[g];
 }
 
-static const struct report_proof *failing(const struct explanation *e)
+static const struct report_proof *failing(const struct candidate *c)
 {
-	return &e->failing_proof.by[REPORT_MACHINE];
+	return &c->failing_proof.by[REPORT_MACHINE];
 }
 
-static const struct report_proof *passing(const struct explanation *e)
+static const struct report_proof *passing(const struct candidate *c)
 {
-	return &e->alternate_proof.by[REPORT_MACHINE];
+	return &c->alternate_proof.by[REPORT_MACHINE];
 }
 
-enum judge_passing judge_passing(const struct explanation *e)
+bool judge_has_cause(const struct candidate *c)
 {
-	return !e->answer->nalternates || !passing(e)->agreed ? JUDGE_DOES_NOT_PASS :
-	       passing(e)->fails_later ? JUDGE_PASSES_AND_FAILS : JUDGE_PASSES;
+	return c->answer->ncause && c->answer->cause_minimal;
 }
 
-bool judge_is_confirmed(const struct explanation *e)
+bool judge_needs_buffers(const struct candidate *c)
 {
-	return explain_has_cause(e) && judge_answer(e) >= JUDGE_CONFIRMED;
+	return c->scope.model == SCHED_TSO && c->answer->ndelays > 0;
 }
 
-enum judge_grade judge_answer(const struct explanation *e)
+enum judge_passing judge_passing(const struct candidate *c)
 {
-	const struct sched_answer *a = e->answer;
+	return !c->answer->nalternates || !passing(c)->agreed ? JUDGE_DOES_NOT_PASS :
+	       passing(c)->fails_later ? JUDGE_PASSES_AND_FAILS : JUDGE_PASSES;
+}
 
-	if (!a || !a->found)
+enum judge_grade judge_grade(const struct candidate *c)
+{
+	const struct sched_answer *a = c->answer;
+
+	if (!a->found)
 		return JUDGE_NOTHING;
+	/* That nothing avoids the failure is proved only where the scope holds the whole run. */
 	if (a->deterministic)
-		return JUDGE_ALWAYS;
+		return c->extracted->from ? JUDGE_FAILS : JUDGE_ALWAYS;
 	if (!a->ncause && !a->nalternates)
 		return JUDGE_FAILS;
-	if (judge_passing(e) == JUDGE_DOES_NOT_PASS || !failing(e)->agreed)
+	if (judge_passing(c) == JUDGE_DOES_NOT_PASS || !failing(c)->agreed)
 		return JUDGE_REFUTED;
 	if (!a->ncause)
 		return JUDGE_AVOIDED;
-	if (judge_passing(e) == JUDGE_PASSES_AND_FAILS)
+	if (judge_passing(c) == JUDGE_PASSES_AND_FAILS)
 		return JUDGE_FAILS_LATER;
+	if (a->cause_executed && !a->cause_minimal)
+		return JUDGE_DIFFERS;
 	return a->cause_minimal && !a->cause_executed && !a->rule ? JUDGE_PROVED : JUDGE_CONFIRMED;
 }
 
-/* Some pair of the root cause is about an event that was still to come. */
-bool judge_blames_computed(const struct explanation *e)
+/*
+ * Where the other thread was in the middle of something (one of two fields written) an answer of the record alone is half of
+ * the truth: the other half was still to come.
+ */
+static bool tells_what_was_to_come(const struct candidate *c)
 {
-	const struct sched_answer *a = e->answer;
+	return c->scope.onward && candidate_blames_computed(c) && !c->answer->timed_out && judge_passing(c) == JUDGE_PASSES;
+}
 
-	for (size_t i = 0; i < 2 * a->ncause; i++) {
-		struct sched_ref r = i & 1 ? a->cause[i / 2].after : a->cause[i / 2].before;
+/* An answer as a list of numbers, the most important first; each is the better, the larger it is. */
+#define KEYS 4
 
-		if (e->extracted->computed[r.thread] != SYM_NONE &&
-		    r.index >= e->extracted->computed[r.thread])
-			return true;
-	}
+static void keys_of(const struct candidate *c, int *key)
+{
+	key[0] = judge_grade(c);
+	key[1] = tells_what_was_to_come(c);
+	/* It comes to where it was decided, and the condition holds there; or it never comes there. */
+	key[2] = judge_passing(c) != JUDGE_DOES_NOT_PASS && passing(c)->met;
+	key[3] = judge_has_cause(c);
+}
+
+bool judge_is_better(const struct candidate *c, const struct candidate *than)
+{
+	int is[KEYS], was[KEYS];
+
+	keys_of(c, is);
+	keys_of(than, was);
+	for (size_t i = 0; i < KEYS; i++)
+		if (is[i] != was[i])
+			return is[i] > was[i];
 	return false;
 }
 
-/*
- * The record alone had an answer. When the other thread was in the middle of something (one of two fields written) that
- * answer is half of the truth: the other half was still to come.
- */
-static bool tells_more(const struct explanation *e, const struct explain_candidate *was)
-{
-	return e->scope.onward && !was->scope.onward && judge_blames_computed(e) && !e->answer->timed_out &&
-	       e->answer->cause_minimal >= was->answer->cause_minimal && judge_passing(e) == JUDGE_PASSES;
-}
-
-bool judge_is_better(const struct explanation *e, const struct explain_candidate *was)
-{
-	int grade = judge_answer(e);
-
-	return grade > was->grade || (grade == was->grade && tells_more(e, was));
-}
-
 /* ---- the last word ---- */
-
-/* Orders that have to fail, executed, before it is said that all that were tried did. */
-#define LEAST_FAILING 3
 
 static void conclude(struct explanation *e, enum report_confidence c, char *text)
 {
@@ -107,7 +114,7 @@ static void withhold(struct sched_answer *a)
 		sched_order_free(&a->alternates[i].order);
 	a->nalternates = 0;
 	a->ncause = 0;
-	a->cause_minimal = a->cause_executed = false;
+	a->cause_minimal = a->cause_executed = a->cause_tested = false;
 }
 
 static char *tried_text(const struct explain_tried *t)
@@ -127,18 +134,31 @@ static char *tried_text(const struct explain_tried *t)
 	return strbuf_take(&b);
 }
 
+/* One thread used what another had freed, before the stretch that was looked at: no order of that stretch tells. */
+static bool misused_before(const struct explanation *e)
+{
+	const struct ext_misuse *m = e->extracted ? &e->extracted->misuse : NULL;
+
+	return m && m->kind == EXT_MISUSE_FREED && m->thread != m->freed_by && (m->event == SYM_NONE || m->freed_event == SYM_NONE);
+}
+
 bool judge_fails_always(const struct explanation *e)
 {
 	const struct explain_tried *t = &e->tried;
 
-	return failing(e)->agreed && !t->passed && t->failed + t->recurred >= LEAST_FAILING &&
+	if (misused_before(e))
+		return false;
+
+	return e->failing_proof.by[REPORT_MACHINE].agreed && !t->passed && t->failed + t->recurred >= LIMIT_LEAST_FAILING &&
 	       t->failed + t->recurred >= t->left;
 }
 
 /* Executed, and it did not do what was said of it. */
 static bool is_refuted(const struct explanation *e)
 {
-	return e->answer->nalternates && passing(e)->runs && !passing(e)->agreed && !passing(e)->left;
+	const struct report_proof *passing = &e->alternate_proof.by[REPORT_MACHINE];
+
+	return e->answer->nalternates && passing->runs && !passing->agreed && !passing->left;
 }
 
 static void conclude_always(struct explanation *e)
@@ -162,13 +182,14 @@ static void conclude_always(struct explanation *e)
 
 static void conclude_unconfirmed(struct explanation *e)
 {
-	const char *why = passing(e)->why;
+	const struct report_proof *passing = &e->alternate_proof.by[REPORT_MACHINE];
+	const char *why = passing->why;
 
 	if (!e->answer->nalternates)
 		conclude(e, REPORT_UNCONFIRMED, xstrdup("no order that passes was found to compare with"));
-	else if (!failing(e)->agreed)
+	else if (!e->failing_proof.by[REPORT_MACHINE].agreed)
 		conclude(e, REPORT_UNCONFIRMED, xstrdup("the failing order was not executed into the failure"));
-	else if (passing(e)->agreed && passing(e)->fails_later)
+	else if (passing->agreed && passing->fails_later)
 		conclude(e, REPORT_UNCONFIRMED, xasprintf("the passing order fails later: %s", why ? why : "?"));
 	else if (is_refuted(e))
 		conclude(e, REPORT_UNCONFIRMED, xasprintf("the cause that was found is withheld, because the order "
@@ -185,13 +206,16 @@ static void conclude_unconfirmed(struct explanation *e)
 void judge_conclude(struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
-	enum judge_grade g = judge_answer(e);
+	const struct candidate c = { .e = e, .scope = e->scope, .extracted = e->extracted, .answer = e->answer,
+				     .failing_proof = e->failing_proof, .alternate_proof = e->alternate_proof };
+	enum judge_grade g = judge_grade(&c);
 
 	switch (g) {
 	case JUDGE_PROVED:
 		conclude(e, REPORT_PROVED, xstrdup("both orders were executed, and within what was looked at every "
 						   "order with these orderings fails"));
 		return;
+	case JUDGE_DIFFERS:
 	case JUDGE_CONFIRMED:
 		conclude(e, REPORT_CONFIRMED, xstrdup("both orders were executed; that every order with these "
 						      "orderings fails is not proved"));
@@ -201,12 +225,12 @@ void judge_conclude(struct explanation *e)
 	default:
 		break;
 	}
-	if (e->scope.model == SCHED_TSO && a->ndelays) {
+	if (judge_needs_buffers(&c)) {
 		conclude(e, REPORT_UNCONFIRMED, xstrdup("it needs store buffers, which the machine does not have: both "
 							"orders were executed by the checker alone"));
 		return;
 	}
-	if (g == JUDGE_ALWAYS || (g != JUDGE_FAILS_LATER && judge_fails_always(e)))
+	if (g == JUDGE_ALWAYS || a->deterministic || (g != JUDGE_FAILS_LATER && judge_fails_always(e)))
 		conclude_always(e);
 	else if (a->ncause)
 		conclude_unconfirmed(e);

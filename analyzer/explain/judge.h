@@ -8,7 +8,7 @@
 #ifndef CSCHED_EXPLAIN_JUDGE_H
 #define CSCHED_EXPLAIN_JUDGE_H
 
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/candidate.h"
 
 /* How good an answer is, from worst to best. */
 enum judge_grade {
@@ -18,7 +18,8 @@ enum judge_grade {
 	JUDGE_REFUTED,     /* what is to avoid it fails all the same, executed; or it was not executed to its end */
 	JUDGE_AVOIDED,     /* an order that passes, executed, and no cause */
 	JUDGE_FAILS_LATER, /* it passes this failure, and comes to another */
-	JUDGE_CONFIRMED,   /* both orders executed */
+	JUDGE_DIFFERS,     /* both orders executed; that the pairs named make the difference was not */
+	JUDGE_CONFIRMED,   /* both orders executed, and the difference */
 	JUDGE_PROVED,      /* and the orderings that differ are a minimal core of the scope */
 };
 
@@ -26,15 +27,13 @@ enum judge_grade {
 enum judge_passing { JUDGE_DOES_NOT_PASS, JUDGE_PASSES_AND_FAILS, JUDGE_PASSES };
 
 const char *judge_grade_name(enum judge_grade g);
-/* Of the answer at hand. */
-enum judge_grade judge_answer(const struct explanation *e);
-/* Than the one put aside: by grade; of two that are as good, the one whose cause has to do with what was still to come. */
-bool judge_is_better(const struct explanation *e, const struct explain_candidate *was);
-/* Some pair of the root cause is about an event that was still to come when the run failed. */
-bool judge_blames_computed(const struct explanation *e);
-enum judge_passing judge_passing(const struct explanation *e);
-/* Both its orders were executed, and it names a cause of which nothing can be left out: no need to look further. */
-bool judge_is_confirmed(const struct explanation *e);
+enum judge_grade judge_grade(const struct candidate *c);
+/* The one comparison: by grade; then by what was still to come, by whether the failure point is passed, by the cause. */
+bool judge_is_better(const struct candidate *c, const struct candidate *than);
+enum judge_passing judge_passing(const struct candidate *c);
+bool judge_has_cause(const struct candidate *c); /* one that was shown to be minimal */
+/* The machine has no store buffers: what needs them is executed by the checker alone. */
+bool judge_needs_buffers(const struct candidate *c);
 
 /* Enough other orders were executed, and none of them passes. */
 bool judge_fails_always(const struct explanation *e);

@@ -10,13 +10,7 @@
 
 #include <inttypes.h>
 
-#define MOST_WORDS 8
-/* Executions of the run: one to look for the place, one to write the window down (symbolic ones take longer), and
- * some of its rest. And effort for the solver, who sees a small window. */
-#define EXECUTIONS 8
-#define SOLVING 10
-/* Instructions of a window: a thread that spins in it leaves events all along, and what is symbolic takes memory. */
-#define MOST_INSNS 4000000
+#define MOST_WORDS 8 /* that the failure depends on, whose updates are watched */
 
 struct words {
 	const struct sym_trace *t;
@@ -90,23 +84,28 @@ static bool out_of_time(void *arg)
 	return explain_out_of_time(arg);
 }
 
-/* The failure is found by the program, behind all that its threads did. */
-static bool is_worth_it(const struct explanation *e)
+/* The failure is found by the program, behind all that its threads did, and nothing in the window avoids it. */
+double lost_cost(const struct search *s, const struct view *v, unsigned tried)
 {
-	const struct sched_answer *a = e->answer;
-	enum sym_failure_kind kind = e->extracted->trace->failure.kind;
+	const struct sched_answer *a = v->solved ? v->solved->answer : NULL;
+	const struct explain_scope *scope = &v->scope;
 
-	return !e->lost_sought && a->found && !a->ncause && !a->nalternates && e->extracted->from &&
-	       !e->extracted->to && e->scope.model == SCHED_SC && e->extracted->trace->failure.condition != EXPR_NONE &&
-	       (kind == SYM_FAIL_ASSERT || kind == SYM_FAIL_ABORT || kind == SYM_FAIL_EXIT ||
-		kind == SYM_FAIL_USER || kind == SYM_FAIL_EXCEPTION) &&
-	       !explain_past_deadline(e);
+	if (tried || s->lost_sought || s->chosen || !a || !a->found || a->ncause || a->nalternates || !v->extracted->from ||
+	    judge_passing(s->best) == JUDGE_PASSES || scope->in_middle || scope->focus || scope->onward ||
+	    scope->model != SCHED_SC || v->extracted->trace->failure.condition == EXPR_NONE)
+		return NO_USE;
+	switch (v->extracted->trace->failure.kind) {
+	case SYM_FAIL_ASSERT: case SYM_FAIL_ABORT: case SYM_FAIL_EXIT: case SYM_FAIL_USER: case SYM_FAIL_EXCEPTION:
+		return v->price + LIMIT_PRICE_LOST;
+	default:
+		return NO_USE;
+	}
 }
 
 /* The solver has used up what nobody limited; this is done for the answer that it did not find. */
 static void allow_more(struct explanation *e)
 {
-	double end = explain_effort(e) + EXECUTIONS * explain_effort_again(e) + SOLVING;
+	double end = explain_effort(e) + LIMIT_LOST_EXECUTIONS * explain_effort_again(e) + LIMIT_LOST_EFFORT;
 
 	if (e->effort_end > 0 && e->effort_end < end)
 		e->effort_end = end;
@@ -114,72 +113,74 @@ static void allow_more(struct explanation *e)
 
 static bool is_small(const struct ext_middle *m)
 {
-	return m->to - m->from - (m->gap_to - m->gap_from) <= MOST_INSNS;
+	return m->to - m->from - (m->gap_to - m->gap_from) <= LIMIT_LOST_INSNS;
 }
 
-static err_t solve_around(struct explanation *e, const struct explain_options *o, void *arg)
+/* The sum is wrong by what is lost later, too: that it fails does not say that the update was lost. */
+static err_t solve_around(struct search *s, struct view *v, struct candidate **out, char **outcome)
 {
-	enum sched_keeps keeps = e->keeps;
+	struct core_options how = { .keeps = SCHED_KEEPS_VALUES };
 
-	(void)arg;
-	/* The sum is wrong by what is lost later, too: that it fails does not say that the update was lost. */
-	e->keeps = SCHED_KEEPS_VALUES;
-	err_t bad = explain_solve_window(e, o, false);
-	e->keeps = keeps;
-	if (bad)
-		return bad;
+	TRY(core_solve(s, v, &how, out));
+	struct candidate *c = *out, *other = NULL;
+	struct sched_answer *a = c->answer;
 	/* That holds for the order behind the window as it was. */
-	if (e->answer->deterministic) {
-		e->answer->deterministic = false;
-		free(e->answer->why);
-		e->answer->why = NULL;
+	if (a->deterministic) {
+		a->deterministic = false;
+		free(a->why);
+		a->why = NULL;
 	}
-	if (!e->answer->found)
+	if (!a->found)
 		return NULL;
-	TRY(explain_validate_alternates(e));
-	return judge_is_confirmed(e) ? NULL : explain_serial(e, SIZE_MAX);
+	TRY(candidate_execute_alternates(c));
+	if (judge_grade(c) >= JUDGE_CONFIRMED && judge_has_cause(c))
+		return NULL;
+	TRY(difference_from(c, SIZE_MAX, 0, &other, outcome));
+	if (other && judge_is_better(other, c)) {
+		candidate_free(c);
+		*out = other;
+	} else {
+		candidate_free(other);
+		free(*outcome);
+		*outcome = NULL;
+	}
+	return NULL;
 }
 
-static void tell(struct explanation *e, const struct lost *l, const char *name)
+static char *told(const struct lost *l, const char *name)
 {
-	struct sym_trace *t = e->extracted->trace;
-	char *s = l->times == 1 ?
+	return l->times == 1 ?
 		xasprintf("In the whole run, as it was followed, one write of `%s' went over another one that its "
 			  "thread had not seen: the one shown.", name) :
 		xasprintf("In the whole run, as it was followed, %" PRIu64 " writes of `%s' went over others that "
 			  "their thread had not seen; shown is the first. In both orders shown each thread goes on "
 			  "undisturbed behind it: none of the others is in them.", l->times, name);
-
-	sym_add_assumption(t, s);
-	free(s);
 }
 
-err_t explain_lost_updates(struct explanation *e, const struct explain_options *o)
+err_t lost_run(struct search *s, struct view *v, unsigned tried, struct candidate **out, char **outcome)
 {
 	struct lost_word words[MOST_WORDS];
 	uint32_t vars[MOST_WORDS];
-	struct lost lost;
+	struct lost lost = { 0 };
 
-	if (!is_worth_it(e))
-		return NULL;
-	allow_more(e);
-	size_t n = find_words(e->extracted->trace, words, vars);
+	(void)tried;
+	allow_more(s->e);
+	size_t n = find_words(v->extracted->trace, words, vars);
 	/* Where nobody shares them, they are not known to be what it depends on; a larger window may tell. */
-	e->lost_sought = n > 0;
-	err_t unknown = n ? lost_find(e->run, words, n, out_of_time, e, &lost) : NULL;
-	if (unknown)
-		n = 0; /* the answer that there is stays */
+	s->lost_sought = n > 0;
+	err_t unknown = n ? lost_find(s->e->run, words, n, out_of_time, s->e, &lost) : NULL;
 	err_free(unknown);
-	if (!n || !lost.times || !is_small(&lost.around))
+	if (!n || unknown || !lost.times || !is_small(&lost.around)) {
+		*outcome = xstrdup(!n ? "the failure depends on no word that threads share here" : "no update was lost, as far as could be seen");
 		return NULL;
-
-	char *name = xstrdup(e->extracted->trace->vars[vars[lost.word]].name);
-	struct explain_scope around = e->scope;
-
+	}
+	struct explain_scope around = v->scope;
 	around.in_middle = true;
 	around.around = lost.around;
-	if (explain_try(e, &around, o, solve_around, NULL))
-		tell(e, &lost, name);
-	free(name);
+	struct view *there = search_view(s, &around, 0);
+	TRY(scope_extract(s->e, s->o, &around, &there->extracted));
+	TRY(solve_around(s, there, out, outcome));
+	if (*out)
+		(*out)->note = told(&lost, v->extracted->trace->vars[vars[lost.word]].name);
 	return NULL;
 }

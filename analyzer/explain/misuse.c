@@ -101,8 +101,7 @@ void explain_misuse_hint(struct explanation *e)
 {
 	const struct ext_misuse *m = &e->extracted->misuse;
 
-	if (m->kind != EXT_MISUSE_FREED || m->again || m->event == SYM_NONE || m->freed_event == SYM_NONE ||
-	    m->freed_stack == SYM_NONE)
+	if (m->kind != EXT_MISUSE_FREED || m->again || m->stack == SYM_NONE || m->freed_stack == SYM_NONE)
 		return;
 	struct dsp_freed f = { .base = m->base, .size = m->size, .thread = m->thread, .event = m->event,
 			       .stack = m->stack, .freed_by = m->freed_by, .freed_event = m->freed_event,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is said beside the answer: what is missing and why, how far was looked, what had to be assumed. */
-#include "analyzer/explain/explain.h"
 #include "analyzer/explain/judge.h"
-#include "analyzer/explain/schedule_ends.h"
 
 #include <inttypes.h>
 
@@ -12,8 +10,9 @@ static void note_later(struct explanation *e, const char *alive)
 	const struct sym_trace *t = e->extracted->trace;
 	struct sched_ref at;
 	char *why;
+	const struct candidate c = { .e = e, .scope = e->scope, .extracted = e->extracted, .answer = e->answer };
 
-	if (explain_waiting_helps(e, &at)) {
+	if (onward_waiting_helps(&c, &at)) {
 		char *where = dsp_where(t, at);
 
 		why = xasprintf("no order of what was recorded avoids the failure, but %s had not ended "
@@ -55,7 +54,7 @@ static void note_common_descriptor(struct explanation *e, int fd)
 static void note_gaps(struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
-	const struct sym_thread *alive = explain_unended(e->extracted->trace);
+	const struct sym_thread *alive = onward_unended(e->extracted->trace);
 
 	/* A write that was still to come may be the very one that was missing. */
 	if (e->answer->deterministic && alive) {
@@ -74,7 +73,7 @@ static void note_gaps(struct explanation *e)
 			      "it is not known");
 	if (e->answer->deterministic && e->extracted->common_fd >= 0)
 		note_common_descriptor(e, e->extracted->common_fd);
-	if (e->answer->deterministic && schedule_calls_race(e->extracted))
+	if (e->answer->deterministic && enforce_calls_race(e->extracted))
 		not_always(e, "no order of what the threads do to memory and locks avoids the failure; but their system "
 			      "calls have to do with the same files, and what these do to each other is not known here");
 	explain_note_effort(e);
@@ -85,12 +84,6 @@ static void note_gaps(struct explanation *e)
 		explain_gap(e, a->nalternates || a->deterministic ? "schedule" : "alternate", a->why);
 }
 
-/* The machine has no store buffers: what needs them would only keep its threads spinning. */
-bool explain_needs_buffers(const struct explanation *e)
-{
-	return e->scope.model == SCHED_TSO && e->answer->ndelays > 0;
-}
-
 /* What only store buffers explain is said, and the machine has none to show it with. */
 static void note_buffers(struct explanation *e)
 {
@@ -98,7 +91,7 @@ static void note_buffers(struct explanation *e)
 	struct report_proof *failing = &e->failing_proof.by[REPORT_MACHINE];
 	struct report_proof *alternate = &e->alternate_proof.by[REPORT_MACHINE];
 
-	if (!explain_needs_buffers(e))
+	if (e->scope.model != SCHED_TSO || !e->answer->ndelays)
 		return;
 	sym_add_assumption(e->extracted->trace,
 			   "Only explainable with store buffering (TSO): with every store seen before "
@@ -144,9 +137,26 @@ static void note_reach(struct explanation *e)
 
 void explain_notes(struct explanation *e)
 {
+	const struct candidate c = { .extracted = e->extracted };
+
 	note_buffers(e);
 	if (e->scope.onward)
-		explain_assume_computed(e);
+		onward_assume(&c);
+	if (e->scope.focus)
+		sym_add_assumption(e->extracted->trace, "Of what threads share only what the failing thread touched was "
+				   "looked at: the rest is taken as it was.");
 	note_reach(e);
 	note_gaps(e);
+}
+
+struct enforce explain_enforce(struct explanation *e)
+{
+	return (struct enforce){ e->t, e->images, e->extracted, e->answer, e->dsp };
+}
+
+void explain_keep_orders(struct explanation *e, const char *trace)
+{
+	struct enforce what = explain_enforce(e);
+
+	enforce_keep_files(&what, trace);
 }

@@ -1,10 +1,7 @@
 /* Schedules are claims until the machine has executed them. */
-#include "analyzer/explain/explain.h"
+#include "analyzer/explain/judge.h"
 
 #include "common/log.h"
-
-/* Threads of a deadlock that are let go first, in turn. */
-#define MOST_FIRST 4
 
 /*
  * How often a thread tries to take a lock of the program's own making depends on the order; that
@@ -50,7 +47,7 @@ struct mach_point *explain_points(const struct ext_result *x, const struct sched
 	return p;
 }
 
-void explain_count_tried(struct explanation *e, const struct mach_outcome *out)
+void candidate_count(struct explanation *e, const struct mach_outcome *out)
 {
 	struct explain_tried *t = &e->tried;
 
@@ -67,21 +64,31 @@ void explain_count_tried(struct explanation *e, const struct mach_outcome *out)
 		t->left++;
 }
 
-static err_t execute_as(struct explanation *e, const struct sched_order *order, struct mach_order o,
-			enum mach_outcome_kind wanted, struct report_proof *proof, char **why)
+static err_t execute_points(const struct candidate *c, const struct sched_order *order, struct mach_order *o,
+			    struct mach_outcome *out)
 {
-	struct mach_outcome out = { 0 };
-	struct mach_point *points = explain_points(e->extracted, order, &o.npoints, NULL);
-	const struct mach_point *fate = &e->extracted->fate, *brink = &e->extracted->brink;
+	struct mach_point *points = explain_points(c->extracted, order, &o->npoints, NULL);
+	const struct mach_point *fate = &c->extracted->fate, *brink = &c->extracted->brink;
 
-	o.from = e->extracted->from;
-	o.onward_insns = e->extracted->onward_insns;
-	o.points = points;
-	o.fate = fate->thread == SYM_NONE ? NULL : fate;
-	o.brink = brink->thread == SYM_NONE ? NULL : brink;
-	err_t bad = mach_execute(e->run, &o, &out);
+	o->from = c->extracted->from;
+	o->onward_insns = c->extracted->onward_insns;
+	o->points = points;
+	o->fate = fate->thread == SYM_NONE ? NULL : fate;
+	o->brink = brink->thread == SYM_NONE ? NULL : brink;
+	err_t bad = mach_execute(c->e->run, o, out);
 
 	free(points);
+	o->points = NULL;
+	return bad;
+}
+
+static err_t execute_as(const struct candidate *c, const struct sched_order *order, struct mach_order o,
+			enum mach_outcome_kind wanted, struct report_proof *proof, char **why)
+{
+	struct explanation *e = c->e;
+	struct mach_outcome out = { 0 };
+	err_t bad = execute_points(c, order, &o, &out);
+
 	e->ordered_insns += out.insns;
 	e->printed |= out.printed;
 	if (bad) {
@@ -90,12 +97,13 @@ static err_t execute_as(struct explanation *e, const struct sched_order *order, 
 	}
 	log_line(LOG_EXPLAIN, 2, "  executed %zu points: %s", o.npoints, out.why ? out.why : "?");
 	if (wanted == MACH_OUT_PASSED)
-		explain_count_tried(e, &out);
+		candidate_count(e, &out);
 	proof->runs = 1;
 	/* What only hands the failure on to another thread, or to the next round, does not avoid it. */
 	proof->agreed = out.kind == wanted && !out.recurs;
 	proof->fails_later = out.fails_later && !out.recurs;
 	proof->left = out.kind == MACH_OUT_LEFT;
+	proof->met = out.met;
 	free(*why);
 	*why = out.why;
 	out.why = NULL;
@@ -111,44 +119,43 @@ static err_t execute_as(struct explanation *e, const struct sched_order *order, 
 	return NULL;
 }
 
-err_t explain_execute(struct explanation *e, const struct sched_order *order,
-		      enum mach_outcome_kind wanted, bool others_first, struct report_proof *proof,
-		      char **why)
+err_t candidate_execute(const struct candidate *c, const struct sched_order *order, enum mach_outcome_kind wanted,
+			bool others_first, struct report_proof *proof, char **why)
 {
-	return execute_as(e, order, (struct mach_order){ .others_first = others_first }, wanted, proof, why);
+	return execute_as(c, order, (struct mach_order){ .others_first = others_first }, wanted, proof, why);
 }
 
 /* Who comes first to where it waits for ever is no event of the order. */
-static err_t validate_blocked(struct explanation *e, const struct sched_order *failing)
+static err_t execute_blocked(struct candidate *c, const struct sched_order *failing)
 {
-	const struct sym_failure *f = &e->extracted->trace->failure;
-	struct report_proof *proof = &e->failing_proof.by[REPORT_MACHINE];
-	size_t tries = f->nblocked < MOST_FIRST ? f->nblocked : MOST_FIRST;
+	const struct sym_failure *f = &c->extracted->trace->failure;
+	struct report_proof *proof = &c->failing_proof.by[REPORT_MACHINE];
+	size_t tries = f->nblocked < LIMIT_BLOCKED_FIRST ? f->nblocked : (size_t)LIMIT_BLOCKED_FIRST;
 
 	for (size_t i = 0; i < tries && !proof->agreed; i++) {
 		struct report_proof other = { 0 };
 		struct mach_order o = { .goes_first = f->blocked[i].thread + 1 };
 		char *why = NULL;
 
-		TRY(execute_as(e, failing, o, MACH_OUT_BLOCKED, &other, &why));
+		TRY(execute_as(c, failing, o, MACH_OUT_BLOCKED, &other, &why));
 		if (!other.agreed) {
 			free(why);
 			continue;
 		}
-		free(e->failing_why);
-		e->failing_why = why;
+		free(c->failing_why);
+		c->failing_why = why;
 		*proof = other;
 	}
 	return NULL;
 }
 
-err_t explain_validate_failing(struct explanation *e, const struct sched_order *failing)
+err_t candidate_execute_failing(struct candidate *c, const struct sched_order *failing)
 {
-	bool deadlock = e->extracted->trace->failure.kind == SYM_FAIL_DEADLOCK;
+	bool deadlock = c->extracted->trace->failure.kind == SYM_FAIL_DEADLOCK;
 
-	TRY(explain_execute(e, failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
-			    &e->failing_proof.by[REPORT_MACHINE], &e->failing_why));
-	return deadlock ? validate_blocked(e, failing) : NULL;
+	TRY(candidate_execute(c, failing, deadlock ? MACH_OUT_BLOCKED : MACH_OUT_FAILED, false,
+			      &c->failing_proof.by[REPORT_MACHINE], &c->failing_why));
+	return deadlock ? execute_blocked(c, failing) : NULL;
 }
 
 static void to_the_front(struct sched_answer *a, size_t i)
@@ -190,57 +197,76 @@ static void leave_at_fate(const struct ext_result *x, struct sched_alternate *a)
 }
 
 /* Where the path is new, or the damage shows later, what the others do next may decide. */
-static err_t execute_both_ways(struct explanation *e, const struct sched_alternate *alt,
-			       struct report_proof *proof)
+err_t candidate_execute_alternate(const struct candidate *c, const struct sched_alternate *alt, struct report_proof *proof,
+				  char **why)
 {
-	TRY(explain_execute(e, &alt->order, MACH_OUT_PASSED, false, proof, &e->alternate_why));
+	TRY(candidate_execute(c, &alt->order, MACH_OUT_PASSED, false, proof, why));
 	if (proof->agreed ? !proof->fails_later : !alt->path_differs)
 		return NULL;
 
 	struct report_proof other = { 0 };
-	char *why = NULL;
-	err_t bad = explain_execute(e, &alt->order, MACH_OUT_PASSED, true, &other, &why);
+	char *its = NULL;
+	err_t bad = candidate_execute(c, &alt->order, MACH_OUT_PASSED, true, &other, &its);
 
 	if (bad || !other.agreed || (proof->agreed && other.fails_later)) {
-		free(why);
+		free(its);
 		return bad;
 	}
-	free(e->alternate_why);
-	e->alternate_why = why;
+	free(*why);
+	*why = its;
 	*proof = other;
 	return NULL;
 }
 
-static err_t validate_alternates(struct explanation *e)
-{
-	struct sched_answer *a = e->answer;
-	struct report_proof *proof = &e->alternate_proof.by[REPORT_MACHINE];
-	size_t good = 0; /* the first that avoids this failure, if not every one */
+/* How good an alternate is, from worst to best. */
+enum { REFUTED, FAILS_LATER, NEVER_COMES_THERE, HOLDS_THERE };
 
-	*proof = (struct report_proof){ 0 };
-	for (size_t i = 0; i < a->nalternates; i++) {
-		leave_at_fate(e->extracted, &a->alternates[i]);
-		TRY(execute_both_ways(e, &a->alternates[i], proof));
-		if (proof->agreed && !proof->fails_later) {
-			to_the_front(a, i);
-			return NULL;
-		}
-		if (proof->agreed && !good)
-			good = i + 1;
-	}
-	if (!good)
-		return NULL;
-	/* The reason given belongs to the first. */
-	to_the_front(a, good - 1);
-	return good == a->nalternates ? NULL : execute_both_ways(e, &a->alternates[0], proof);
+static int worth(const struct report_proof *p)
+{
+	return !p->agreed ? REFUTED : p->fails_later ? FAILS_LATER : p->met ? HOLDS_THERE : NEVER_COMES_THERE;
 }
 
-err_t explain_validate_alternates(struct explanation *e)
+err_t candidate_execute_alternates(struct candidate *c)
 {
-	double since = explain_effort(e);
-	err_t bad = validate_alternates(e);
+	struct sched_answer *a = c->answer;
+	struct report_proof *proof = &c->alternate_proof.by[REPORT_MACHINE];
+	size_t best = 0, at = 0; /* the reason given belongs to this one */
+	int how = REFUTED;
 
-	if (!bad && e->answer->nalternates)
-		explain_attempt_executed(e, since);
-	return bad;
+	*proof = (struct report_proof){ 0 };
+	for (size_t i = 0; i < a->nalternates && how < HOLDS_THERE; i++) {
+		leave_at_fate(c->extracted, &a->alternates[i]);
+		TRY(candidate_execute_alternate(c, &a->alternates[i], proof, &c->alternate_why));
+		at = i;
+		if (worth(proof) > how) {
+			how = worth(proof);
+			best = i;
+		}
+	}
+	if (!a->nalternates)
+		return NULL;
+	if (at != best)
+		TRY(candidate_execute_alternate(c, &a->alternates[best], proof, &c->alternate_why));
+	to_the_front(a, best);
+	return NULL;
+}
+
+err_t explain_keep_order(struct explanation *e, bool failing, struct mach_outcome *out)
+{
+	const struct candidate c = { .e = e, .extracted = e->extracted };
+	const struct sched_answer *a = e->answer;
+	const struct sched_order *order = failing ? &a->failing : &a->alternates[0].order;
+	struct mach_outcome first = { 0 };
+	struct mach_order o = { 0 };
+
+	*out = (struct mach_outcome){ 0 };
+	/* As candidate_execute_alternate() found it: with the failing thread first, or the others. */
+	if (!failing) {
+		TRY(execute_points(&c, order, &o, &first));
+		o.others_first = first.kind != MACH_OUT_PASSED || first.recurs ||
+				 (first.fails_later && !e->alternate_proof.by[REPORT_MACHINE].fails_later);
+		mach_outcome_free(&first);
+	}
+	o.keep = true;
+	return execute_points(&c, order, &o, out);
 }

@@ -22,6 +22,7 @@ struct way {
 	uint32_t thread;
 	uint64_t history; /* of the thread, with what the read would see; 0: a deadlock */
 	struct xpl_event target; /* the read, with that value */
+	bool onward;      /* see struct xpl_order */
 };
 
 struct class {
@@ -220,6 +221,16 @@ static void push(struct looking *l, const struct xpl_path *path, const uint32_t 
 	l->full |= l->c->ways.n >= MAX_WAYS;
 }
 
+/* Of the first trace's ways out a shard takes its own; what they lead to is all its own. */
+static bool is_mine(const struct looking *l, const uint32_t *position, const struct xpl_event *e)
+{
+	uint64_t part = e ? xpl_mix(e->thread, e->nth) ^ (e->place & XPL_IN_PAGE) : 1;
+
+	for (uint32_t i = 0; i < l->t->nthreads; i++)
+		part = xpl_mix(part, position[i]);
+	return l->trace || xpl_is_mine(l->d, part);
+}
+
 static bool on_way(void *arg, const struct xpl_way_out *w)
 {
 	struct looking *l = arg;
@@ -227,21 +238,39 @@ static bool on_way(void *arg, const struct xpl_way_out *w)
 	uint64_t history = history_with(l->t, w->thread, w->position[w->thread], target);
 
 	if (!note_way(l->c, state_hash(l->t, w->position, w->thread, history)) ||
-	    xpl_closure_has(l->c, l->t, w->position, w->thread, history))
+	    xpl_closure_has(l->c, l->t, w->position, w->thread, history) || !is_mine(l, w->position, w->event))
 		return false;
 	push(l, w->path, w->position, w->thread, history, &target);
 	return l->full || (l->d->o->deadline > 0 && !(l->d->ways & 63) && xpl_drive_over(l->d));
 }
 
-static bool on_deadlock(void *arg, const uint32_t *position, const struct xpl_path *path)
+/* Its last step is this thread's at a place it does not have, so that it goes on until it ends or waits. */
+static void push_onward(struct looking *l, const struct xpl_path *path, const uint32_t *position, uint32_t thread,
+			uint64_t place)
+{
+	push(l, path, position, XPL_NONE, 0, NULL);
+	struct way *w = &l->c->ways.v[l->c->ways.n - 1];
+	w->steps = xrealloc(w->steps, (w->nsteps + 1) * sizeof *w->steps);
+	w->steps[w->nsteps++] = (struct mach_step){ thread, place, 0, 1 };
+	w->onward = true;
+}
+
+static bool on_deadlock(void *arg, const uint32_t *position, const struct xpl_path *path, const struct xpl_event *first)
 {
 	struct looking *l = arg;
+
+	/* One order for each such pair of places: the lock is of one kind or the other. */
+	if (first) {
+		if (note_way(l->c, xpl_mix(xpl_mix(first->pc, first->thread), first->target)))
+			push_onward(l, path, position, first->thread, UINT64_MAX);
+		return l->full;
+	}
 
 	/* An execution that ended there is one already. */
 	bool here = true;
 	for (uint32_t i = 0; i < l->t->nthreads && here; i++)
 		here = position[i] == l->t->threads[i].events.n;
-	if (!here && note_way(l->c, state_hash(l->t, position, XPL_NONE, 1)))
+	if (!here && is_mine(l, position, NULL) && note_way(l->c, state_hash(l->t, position, XPL_NONE, 1)))
 		push(l, path, position, XPL_NONE, 0, NULL);
 	return l->full;
 }
@@ -251,9 +280,34 @@ static bool on_last(void *arg, const uint32_t *position, uint64_t memory, const 
 {
 	struct looking *l = arg;
 
-	if (note_way(l->c, state_hash(l->t, position, XPL_NONE, memory)))
+	if (note_way(l->c, state_hash(l->t, position, XPL_NONE, memory)) && is_mine(l, position, NULL))
 		push(l, path, position, XPL_NONE, 0, NULL);
 	return l->full;
+}
+
+/*
+ * Threads that the end of the process cut off, where no other execution shows how they go on: each is let go on before that. One that
+ * waited gets no further then either, and that is known too.
+ */
+static void look_at_cut_off(struct looking *l)
+{
+	const struct xpl_trace *t = l->t;
+	struct xpl_path all = { 0 };
+	uint32_t *position = xcalloc(t->nthreads + 1, sizeof *position);
+
+	for (uint32_t i = 0; i < t->events.n; i++)
+		vec_push(&all.events, i);
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		position[i] = (uint32_t)t->threads[i].events.n;
+	for (uint32_t i = 0; i < t->nthreads && !t->cut; i++) {
+		const struct xpl_thread *th = &t->threads[i];
+
+		if (i != t->exits && t->exits != XPL_NONE && xpl_is_born(t, i) && !th->ended && !th->waits &&
+		    !xpl_drive_next(l->d, t, i) && note_way(l->c, state_hash(t, position, i, 1)))
+			push_onward(l, &all, position, i, UINT64_MAX);
+	}
+	free(position);
+	vec_free(&all.events);
 }
 
 static void look(struct xpl_drive *d, uint32_t trace)
@@ -275,37 +329,48 @@ static void look(struct xpl_drive *d, uint32_t trace)
 	enum xpl_found how = xpl_search_ways(l.t, &ways, MAX_STATES, &path);
 	d->too_large += how == XPL_TOO_LARGE || l.full;
 	d->states += path.states;
+	look_at_cut_off(&l);
 	xpl_path_free(&path);
+}
+
+/* The latest way out that no execution has taken since it was found; false: there is none. */
+static bool next_way(struct xpl_closure *c, struct xpl_drive *d, struct xpl_order *o)
+{
+	while (c->ways.n) {
+		struct way w = c->ways.v[--c->ways.n];
+
+		if (!w.history || !xpl_closure_has(c, d->traces.v[w.trace], w.position, w.thread, w.history)) {
+			*o = (struct xpl_order){ .steps = w.steps, .n = w.nsteps, .expects = w.history, .expect = w.target,
+						    .onward = w.onward };
+			w.steps = NULL;
+			way_free(&w);
+			return true;
+		}
+		way_free(&w);
+	}
+	return false;
 }
 
 err_t xpl_closure_step(struct xpl_drive *d, bool *done)
 {
 	struct xpl_closure *c = d->closure;
+	size_t room = xpl_drive_room(d);
+	xpl_orders orders = { 0 };
 
-	while (!xpl_drive_over(d)) {
-		if (!c->ways.n) {
-			if (c->next >= d->traces.n) {
-				*done = true;
-				return NULL;
-			}
+	while (orders.n < room && !xpl_drive_over(d)) {
+		struct xpl_order o;
+
+		if (next_way(c, d, &o)) {
+			d->constraints++;
+			vec_push(&orders, o);
+		} else if (orders.n) {
+			break;
+		} else if (c->next < d->traces.n) {
 			look(d, c->next++);
-			continue;
+		} else {
+			*done = true;
+			break;
 		}
-		struct way w = c->ways.v[--c->ways.n];
-		const struct xpl_trace *t = d->traces.v[w.trace];
-		uint32_t number;
-		bool stale = w.history && xpl_closure_has(c, t, w.position, w.thread, w.history);
-		err_t e = NULL;
-
-		d->constraints += !stale;
-		if (!stale) {
-			d->expect = w.history ? &w.target : NULL;
-			e = xpl_drive_try(d, w.steps, w.nsteps, &number);
-			d->expect = NULL;
-		}
-		way_free(&w);
-		if (!stale)
-			return e;
 	}
-	return NULL;
+	return orders.n ? xpl_drive_try_all(d, &orders) : NULL;
 }

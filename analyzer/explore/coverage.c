@@ -4,30 +4,32 @@
  *
  *   csched-coverage 1
  *   build MODULE BUILD-ID
+ *   part PART OF done|open
  *   pattern KIND STATUS PLACE PLACE [PLACE [PLACE]]
  *   end CHECKSUM
  *
- * MODULE is a file name, escaped as in schedule files; PLACE is MODULE+OFFSET, hexadecimal, less the load bias; STATUS is
+ * PART is the number of a shard (--shard) out of OF, and done when nothing is left in it. MODULE is a file name, escaped as in schedule files; PLACE is MODULE+OFFSET, hexadecimal, less the load bias; STATUS is
  * covered, impossible or open. Of two statuses of one pattern the one that claims least of "never" holds: covered, then
  * open, then impossible (which it was only with the arguments of that run). CHECKSUM is FNV-1a over all before it.
  */
 #include "analyzer/explore/coverage.h"
 
+#include "common/door.h"
+#include "common/newfile.h"
 #include "common/strbuf.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_FILE (256u << 20) /* bytes: more is no coverage file */
 #define MAX_WORD 512u
 
 static const char magic[] = "csched-coverage 1\n";
-static const char *const status_words[] = { [XPL_OPEN] = "open", [XPL_COVERED] = "covered", [XPL_INFEASIBLE] = "impossible" };
+const char *const xpl_status_word[3] = { [XPL_OPEN] = "open", [XPL_COVERED] = "covered", [XPL_INFEASIBLE] = "impossible" };
 
-static uint64_t checksum(const char *s, size_t n)
+uint64_t xpl_coverage_sum(const char *s, size_t n)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
@@ -127,7 +129,7 @@ static err_t read_pattern(struct reading *r, const char *rest)
 
 	if (got < 4 || kind < 1 || kind > XPL_KINDS || n != strlen(xpl_kinds[kind].steps))
 		return bad_line(r, "no pattern");
-	while (s < 3 && strcmp(status, status_words[s]))
+	while (s < 3 && strcmp(status, xpl_status_word[s]))
 		s++;
 	if (s == 3)
 		return bad_line(r, "no status of a pattern");
@@ -152,9 +154,19 @@ static err_t read_pattern(struct reading *r, const char *rest)
 	return NULL;
 }
 
+/* What some shards proved impossible the others may show, which are not there or have not ended. */
+static void doubt(struct xpl_drive *d)
+{
+	for (size_t i = 0; i < d->known.n; i++)
+		if (d->known.v[i].from_file && d->known.v[i].status == XPL_INFEASIBLE)
+			d->known.v[i].status = d->known.v[i].earlier = XPL_OPEN;
+}
+
 static err_t read_lines(struct reading *r, char *text)
 {
 	char *save = NULL;
+	struct xpl_part part = { 0 };
+	uint32_t done = 0;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		r->line++;
@@ -162,9 +174,15 @@ static err_t read_lines(struct reading *r, char *text)
 			TRY(read_build(r, line + 6));
 		else if (!strncmp(line, "pattern ", 8))
 			TRY(read_pattern(r, line + 8));
-		else if (r->line > 1 && strncmp(line, "end ", 4))
+		else if (!strncmp(line, "part ", 5) && !xpl_coverage_part(line + 5, &part))
+			return bad_line(r, "no part");
+		else if (r->line > 1 && strncmp(line, "end ", 4) && strncmp(line, "part ", 5))
 			return bad_line(r, "unknown word");
+		done += !strncmp(line, "part ", 5) && part.done;
 	}
+	/* A shard's own file is of its own part. */
+	if (done != part.of && !r->d->o->shards)
+		doubt(r->d);
 	return NULL;
 }
 
@@ -176,19 +194,22 @@ static err_t check_whole(const char *path, const char *text, size_t n)
 		return err_new(ERR_INPUT, "%s is no coverage file (csched-coverage 1)", path);
 	for (const char *p = text; (p = strstr(p, "\nend ")); p++)
 		end = p + 1;
-	if (!end || strtoull(end + 4, NULL, 16) != checksum(text, (size_t)(end - text)) || strlen(text) != n)
+	char *behind = NULL;
+	if (!end || strtoull(end + 4, &behind, 16) != xpl_coverage_sum(text, (size_t)(end - text)) || strcmp(behind, "\n") ||
+	    strlen(text) != n)
 		return err_new(ERR_INPUT, "%s is damaged: its checksum does not agree; remove it, or name another with "
 			       "--resume", path);
 	return NULL;
 }
 
-err_t xpl_coverage_read(struct xpl_drive *d, struct img_set *images, const char *path)
+err_t xpl_coverage_text(const char *path, char **out)
 {
-	struct reading r = { d, images, path, 0 };
-	FILE *f = fopen(path, "re");
+	int fd = door_open(DOOR_TRACE, path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char *text = NULL;
 	size_t n = 0;
 
+	*out = NULL;
 	if (!f && errno == ENOENT)
 		return NULL;
 	if (!f)
@@ -201,8 +222,31 @@ err_t xpl_coverage_read(struct xpl_drive *d, struct img_set *images, const char 
 	fclose(f);
 	text[n] = 0;
 	err_t e = bad ? err_new(ERR_INPUT, "%s cannot be read", path) : check_whole(path, text, n);
-	if (!e)
-		e = read_lines(&r, text);
+	if (e)
+		free(text);
+	else
+		*out = text;
+	return e;
+}
+
+bool xpl_coverage_part(const char *rest, struct xpl_part *out)
+{
+	char word[8];
+
+	if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %7s", &out->index, &out->of, word) != 3 || !out->index ||
+	    out->index > out->of || (strcmp(word, "done") && strcmp(word, "open")))
+		return false;
+	out->done = !strcmp(word, "done");
+	return true;
+}
+
+err_t xpl_coverage_read(struct xpl_drive *d, struct img_set *images, const char *path)
+{
+	struct reading r = { d, images, path, 0 };
+	char *text;
+
+	TRY(xpl_coverage_text(path, &text));
+	err_t e = text ? read_lines(&r, text) : NULL;
 	free(text);
 	return e;
 }
@@ -242,15 +286,20 @@ static enum xpl_status merged(const struct xpl_known *k)
 	return k->status == k->earlier ? k->status : XPL_OPEN;
 }
 
-err_t xpl_coverage_write(const struct xpl_drive *d, struct img_set *images, const char *path)
+static err_t write_text(FILE *f, void *text)
+{
+	fputs(text, f);
+	return NULL;
+}
+
+err_t xpl_coverage_write(const struct xpl_drive *d, struct img_set *images, const struct xpl_part *part, const char *path)
 {
 	struct strbuf b = { 0 };
-	char *temporary = xasprintf("%s.%d.tmp", path, (int)getpid());
-	FILE *f;
-	bool ok;
 
 	strbuf_fmt(&b, "%s", magic);
 	add_builds(&b, d, images);
+	if (part)
+		strbuf_fmt(&b, "part %" PRIu32 " %" PRIu32 " %s\n", part->index, part->of, part->done ? "done" : "open");
 	for (size_t i = 0; i < d->known.n; i++) {
 		const struct xpl_known *k = &d->known.v[i];
 		bool named = true;
@@ -259,7 +308,7 @@ err_t xpl_coverage_write(const struct xpl_drive *d, struct img_set *images, cons
 			named &= img_module_at(images, k->places[s]) != NULL;
 		if (!named)
 			continue;
-		strbuf_fmt(&b, "pattern %u %s", k->kind, status_words[merged(k)]);
+		strbuf_fmt(&b, "pattern %u %s", k->kind, xpl_status_word[merged(k)]);
 		for (unsigned s = 0; s < k->n; s++) {
 			struct img_module *m = img_module_at(images, k->places[s]);
 
@@ -269,15 +318,9 @@ err_t xpl_coverage_write(const struct xpl_drive *d, struct img_set *images, cons
 		}
 		strbuf_fmt(&b, "\n");
 	}
-	uint64_t sum = checksum(b.s, strlen(b.s));
+	uint64_t sum = xpl_coverage_sum(b.s, strlen(b.s));
 	strbuf_fmt(&b, "end %016" PRIx64 "\n", sum);
-	f = fopen(temporary, "wxe");
-	ok = f && fputs(b.s, f) >= 0;
-	ok = f && !fclose(f) && ok && !rename(temporary, path);
-	err_t e = ok ? NULL : err_errno("%s", path);
-	if (!ok && f)
-		unlink(temporary);
-	free(temporary);
+	err_t e = newfile_write(path, NEWFILE_GIVEN, 0666, write_text, b.s);
 	strbuf_free(&b);
 	return e;
 }

@@ -36,7 +36,7 @@ void xpl_drive_free(struct xpl_drive *d)
 	vec_free(&d->over_time);
 	vec_free(&d->failures);
 	free(d->table);
-	free(d->core_table);
+	xpl_cores_free(&d->cores);
 	free(d->left_why);
 	xpl_closure_free(d->closure);
 }
@@ -63,6 +63,11 @@ struct xpl_known *xpl_known_at(struct xpl_drive *d, uint64_t key)
 		d->table[k] = (uint32_t)d->known.n;
 	}
 	return &d->known.v[d->table[k] - 1];
+}
+
+bool xpl_is_mine(const struct xpl_drive *d, uint64_t part)
+{
+	return d->o->shards < 2 || xpl_mix(part, 1) % d->o->shards == d->o->shard;
 }
 
 bool xpl_drive_over(struct xpl_drive *d)
@@ -201,8 +206,16 @@ static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad b
 	bool stop = !d->o->keep_going;
 
 	d->failing++;
-	if (d->o->failed && !d->o->failed(d->o->arg, s, bad, &stop))
+	if (d->o->failed && !d->o->failed(d->o->arg, s, bad, &stop)) {
+		/* It may have ended later. */
+		if (bad == XPL_BAD_ENDLESS) {
+			d->left++;
+			d->unknown_left = true;
+			if (!d->left_why && s->tried.why)
+				d->left_why = xstrdup(s->tried.why);
+		}
 		return;
+	}
 	if (!d->first_found) {
 		d->first_found = true;
 		d->first_schedules = d->schedules;
@@ -212,7 +225,7 @@ static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad b
 	d->stopped |= stop;
 }
 
-/* Did the execution show the value it was to show? Where less is shared a history is another. */
+/* Did the execution show the value it was to show? Memory that it does not share is not in its trace: seen->showed. */
 static bool shows(const struct xpl_trace *t, const struct xpl_event *e)
 {
 	for (size_t i = 0; i < t->events.n; i++) {
@@ -229,7 +242,9 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 {
 	*number = XPL_NONE;
 	d->schedules++;
-	d->not_enforced += seen->tried.steps < n;
+	enum xpl_bad bad = bad_of(d, seen);
+	/* A failure ends an order where it comes. */
+	d->not_enforced += seen->tried.steps < n && !bad;
 	if (seen->tried.end == MACH_TRIED_LEFT) {
 		d->left++;
 		d->unknown_left = true;
@@ -237,8 +252,10 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 			d->left_why = xstrdup(seen->tried.why);
 	}
 	/* What it hides stays unknown when it did not show what it was to show. */
-	d->missed += d->expect && !shows(seen->trace, d->expect);
-	if (xpl_closure_same(d->closure, seen->trace)) {
+	d->missed += d->expect && !seen->showed && !(seen->trace && shows(seen->trace, d->expect));
+	if (!seen->trace) {
+		d->unknown_left = true;
+	} else if (xpl_closure_same(d->closure, seen->trace)) {
 		d->repeated++;
 		/* The order may be another: it can still show other patterns. */
 		take_in(d, seen->trace, XPL_NONE - 1);
@@ -248,7 +265,6 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 		xpl_closure_add(d->closure, seen->trace);
 		take_in(d, seen->trace, *number);
 	}
-	enum xpl_bad bad = bad_of(d, seen);
 	if (bad)
 		failed(d, seen, bad);
 	if (*number != XPL_NONE)
@@ -258,13 +274,66 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 		d->stopped = true;
 }
 
-err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number)
+err_t xpl_drive_try(struct xpl_drive *d, struct mach_step *steps, size_t n, uint32_t *number)
 {
+	const struct xpl_order order = { .steps = steps, .n = n };
 	struct xpl_seen seen = { 0 };
 
-	TRY(d->exec->run(d->exec->arg, steps, n, &seen));
+	TRY(d->exec->run(d->exec->arg, &order, &seen));
 	xpl_drive_take(d, &seen, n, number);
 	return NULL;
+}
+
+size_t xpl_drive_room(const struct xpl_drive *d)
+{
+	uint64_t most = d->exec->width ? d->exec->width : 1;
+
+	if (d->o->max_schedules && d->o->max_schedules - d->schedules < most)
+		most = d->o->max_schedules - d->schedules;
+	return most ? most : 1;
+}
+
+static err_t run_all(struct xpl_drive *d, const xpl_orders *orders, struct xpl_seen *seen)
+{
+	if (orders->n > 1 && d->exec->run_all)
+		return d->exec->run_all(d->exec->arg, orders->v, orders->n, seen);
+	for (size_t i = 0; i < orders->n; i++) {
+		d->expect = orders->v[i].expects ? &orders->v[i].expect : NULL;
+		TRY(d->exec->run(d->exec->arg, &orders->v[i], &seen[i]));
+	}
+	return NULL;
+}
+
+/* One for a pattern that did not show it was not enforced, unless that is known already. */
+static void take_order(struct xpl_drive *d, const struct xpl_order *o, struct xpl_seen *seen)
+{
+	uint64_t counted = d->not_enforced + d->failing;
+	uint32_t number;
+
+	d->expect = o->expects ? &o->expect : NULL;
+	xpl_drive_take(d, seen, o->n - o->onward, &number);
+	d->expect = NULL;
+	if (o->key && d->not_enforced + d->failing == counted && xpl_known_at(d, o->key)->status != XPL_COVERED)
+		d->not_enforced++;
+}
+
+err_t xpl_drive_try_all(struct xpl_drive *d, xpl_orders *orders)
+{
+	struct xpl_seen *seen = xcalloc(orders->n + 1, sizeof *seen);
+	err_t e = run_all(d, orders, seen);
+
+	d->expect = NULL;
+	for (size_t i = 0; i < orders->n; i++) {
+		/* Behind a failure that ends the work nothing is counted any more. */
+		if (e || d->stopped)
+			xpl_seen_free(&seen[i]);
+		else
+			take_order(d, &orders->v[i], &seen[i]);
+		free(orders->v[i].steps);
+	}
+	free(seen);
+	vec_free(orders);
+	return e;
 }
 
 static struct mach_step step_of(const struct xpl_event *e)
@@ -339,16 +408,17 @@ static void random_order(struct xpl_drive *d, const struct xpl_trace *t, struct 
 static err_t random_step(struct xpl_drive *d)
 {
 	struct xpl_path p = { 0 };
-	struct mach_step *steps;
-	uint32_t number;
-	size_t n;
+	xpl_orders orders = { 0 };
 
-	random_order(d, d->traces.v[0], &p);
-	xpl_steps_of(d->traces.v[0], &p, &steps, &n);
-	err_t e = xpl_drive_try(d, steps, n, &number);
-	free(steps);
+	for (size_t i = xpl_drive_room(d); i-- > 0;) {
+		struct xpl_order o = { 0 };
+
+		random_order(d, d->traces.v[0], &p);
+		xpl_steps_of(d->traces.v[0], &p, &o.steps, &o.n);
+		vec_push(&orders, o);
+	}
 	xpl_path_free(&p);
-	return e;
+	return xpl_drive_try_all(d, &orders);
 }
 
 err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)

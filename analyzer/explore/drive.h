@@ -11,6 +11,7 @@
 #ifndef CSCHED_EXPLORE_DRIVE_H
 #define CSCHED_EXPLORE_DRIVE_H
 
+#include "analyzer/explore/cores.h"
 #include "analyzer/explore/observe.h"
 #include "analyzer/explore/patterns.h"
 #include "analyzer/explore/search.h"
@@ -20,7 +21,10 @@ enum xpl_strategy { XPL_PCR, XPL_MCR, XPL_PCT, XPL_RANDOM };
 /* What executes orders. Steps are in its terms: places of former traces. */
 struct xpl_executor {
 	void *arg;
-	err_t (*run)(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out);
+	err_t (*run)(void *arg, const struct xpl_order *order, struct xpl_seen *out);
+	/* Several at a time; NULL: one after the other. */
+	err_t (*run_all)(void *arg, const struct xpl_order *orders, size_t n, struct xpl_seen *out);
+	unsigned width; /* so many; 0: one */
 };
 
 enum xpl_status { XPL_OPEN, XPL_COVERED, XPL_INFEASIBLE };
@@ -46,6 +50,7 @@ struct xpl_known {
 	uint32_t steps[4];
 	uint32_t score;
 	bool wanted;             /* the filter rules leave it */
+	uint8_t effort;          /* how often a search for it was cut short: the next may go on for longer */
 };
 
 /* How an execution ended, when that is a failure. */
@@ -57,6 +62,7 @@ struct xpl_drive_options {
 	uint64_t max_schedules; /* 0: no limit */
 	double deadline;        /* CLOCK_MONOTONIC; 0: none */
 	bool keep_going;        /* behind a failure */
+	uint32_t shard, shards; /* the shard-th of so many, from 0: see xpl_is_mine(); shards 0: all of it */
 	bool endless;           /* the recorded run did not end: an order that does not is none the worse */
 	bool (*bad_exit)(void *arg, int status);
 	/* Is it known that no serial order ends like that? NULL: not asked. */
@@ -83,7 +89,7 @@ struct xpl_drive {
 	double estimate, estimate_by_kind[XPL_KINDS + 1];
 	VEC(struct xpl_point) over_time;
 	/* counts */
-	uint64_t schedules, not_enforced, left, failing, repeated, constraints, cores_used, cores, too_large;
+	uint64_t schedules, not_enforced, left, failing, repeated, constraints, cores_used, too_large;
 	uint64_t filtered[XPL_RULES];
 	uint64_t covered, ways, states;
 	uint64_t missed;               /* ways out that could not be executed as they were meant */
@@ -100,8 +106,7 @@ struct xpl_drive {
 	struct xpl_closure *closure;
 	const struct xpl_event *expect; /* what the next execution is to show; NULL: nothing */
 	VEC(uint64_t) failures;        /* signatures */
-	uint64_t *core_table;
-	size_t core_cap;
+	struct xpl_cores cores;
 	uint64_t random;
 };
 
@@ -116,10 +121,22 @@ double xpl_now(void);
 /* The order as steps, up to its last event. */
 void xpl_steps_of(const struct xpl_trace *t, const struct xpl_path *p, struct mach_step **steps, size_t *n);
 /* Executes it and takes in what it showed; *number: of its trace, XPL_NONE when it is not new or failed to run. */
-err_t xpl_drive_try(struct xpl_drive *d, const struct mach_step *steps, size_t n, uint32_t *number);
+err_t xpl_drive_try(struct xpl_drive *d, struct mach_step *steps, size_t n, uint32_t *number);
 /* The same for what was executed already: n steps were meant. Takes what it keeps from seen, and frees the rest. */
 void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32_t *number);
+typedef VEC(struct xpl_order) xpl_orders;
+/* How many orders may be chosen before they are executed. */
+size_t xpl_drive_room(const struct xpl_drive *d);
+/* Executes them, takes in what they showed, and empties the list. */
+err_t xpl_drive_try_all(struct xpl_drive *d, xpl_orders *orders);
 bool xpl_drive_over(struct xpl_drive *d);
+/*
+ * Several explorations of one program share the work when each begins with the same order: the ways out of the first trace are
+ * divided among them, and who owns one goes on from there alone, so that together they come to every class; and so are the
+ * patterns that are looked for. part: a number that does not depend on where modules lie.
+ */
+bool xpl_is_mine(const struct xpl_drive *d, uint64_t part);
+#define XPL_IN_PAGE 0xfff /* of a place: the same wherever its module lies */
 /* For long work in between (d is the argument): is the time over, or was it asked to stop? */
 bool xpl_drive_stops(void *arg);
 /* What the thread would do next behind the end of this trace, as another trace shows it; NULL: unknown. */

@@ -5,7 +5,7 @@
 #include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
 #include "analyzer/hunt/interrupt.h"
-#include "analyzer/hunt/schedule.h"
+#include "analyzer/enforce/schedule.h"
 #include "analyzer/launch.h"
 #include "common/control_format.h"
 #include "common/strbuf.h"
@@ -15,10 +15,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define OUTPUT_TAIL 4096 /* bytes of a run's output that are kept */
+#define PERSONALITY_ASK 0xfffffffful
 
 err_t xpl_native_open(struct xpl_native *n)
 {
@@ -54,7 +56,11 @@ static err_t start(struct xpl_native *n, const char *schedule, const char *dir, 
 		launch_option(&b, "schedule", schedule);
 	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", b.s), xasprintf("LD_PRELOAD=%s", preload), NULL };
 	struct child_spec spec = { n->argv, n->input, output, env, NULL, NULL };
+	/* Inherited: pointers have the same values in each run then, where the kernel lets us. */
+	int before = personality(PERSONALITY_ASK);
+	personality((unsigned long)before | ADDR_NO_RANDOMIZE);
 	err_t e = child_start(c, &spec, n->limit);
+	personality((unsigned long)before);
 
 	strbuf_free(&b);
 	free(preload);
@@ -151,14 +157,17 @@ bool xpl_native_printed(const struct xpl_native *n, const char *bytes, size_t le
 	return is;
 }
 
+void xpl_native_drop(const char *trace)
+{
+	files_remove_tree(trace);
+}
+
 err_t xpl_native_keep(const char *trace, const char *out, char **path)
 {
-	const char *slash = strrchr(trace, '/');
-
 	if (out)
 		TRY(files_make_dirs(out));
-	*path = out ? xasprintf("%s/%s", out, slash ? slash + 1 : trace) : xstrdup(slash ? slash + 1 : trace);
-	err_t e = files_move_tree(trace, *path);
+	/* Shards on other machines may keep traces of that name there, too. */
+	err_t e = files_move_into(trace, out, path);
 	if (e) {
 		free(*path);
 		*path = NULL;

@@ -35,6 +35,8 @@ err_t xpl_native_write(const struct xpl_trace *t, const struct xpl_event *const 
 		       const char *path);
 /* Did the last run print this at the end of its output? */
 bool xpl_native_printed(const struct xpl_native *n, const char *bytes, size_t len);
+/* What a run left is not needed any more. */
+void xpl_native_drop(const char *trace);
 /* Moves a trace of xpl_native_run() to a directory; its new path, malloc'd. */
 err_t xpl_native_keep(const char *trace, const char *out, char **path);
 

@@ -3,8 +3,8 @@
 #include "analyzer/explore/explore.h"
 
 #include "analyzer/explore/coverage.h"
-#include "analyzer/explore/enforce.h"
 #include "analyzer/hunt/interrupt.h"
+#include "analyzer/hunt/pick.h"
 #include "analyzer/trace_image.h"
 
 #include <stdio.h>
@@ -23,32 +23,31 @@
 #define MOST_ENDLESS 4000000ull /* instructions of a recorded run that did not end, and of an order of it */
 #define LONGER 10u         /* ... times as many as the recorded run */
 #define RUNS_EACH 2u       /* native runs per order */
+#define HANG_TIMES 20.0    /* as long as the recorded run took, and ... */
+#define HANG_LEAST 1.0     /* ... seconds: a native run that has not ended by then hangs, or the order did not make it hang */
 #define SHOWN_OUTPUT 200u  /* bytes of an output in a failure's text */
+#define SHARD_SEEDS 0x9e3779b97f4a7c15ull /* between two shards' random choices */
+#define SAVE_SECONDS 2.0   /* between two times that a shard keeps what it knows */
 
 struct session {
 	const struct explore_options *o;
 	struct explore_result *res;
 	struct xpl_native native;
+	struct xpl_runner runner;
 	struct xpl_executor executor;
 	struct xpl_drive_options drive;
-	uint64_t most; /* instructions of one order */
 	double follow_until; /* CLOCK_MONOTONIC; 0: nothing is followed */
+	double began, saved; /* CLOCK_MONOTONIC */
+	err_t unsaved;       /* why not */
 };
 
 /* ---- executing ---- */
-
-static err_t run_on_machine(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out)
-{
-	struct session *s = arg;
-
-	return xpl_observe(s->res->run, s->res->images, s->res->prelude, steps, n, s->most, out);
-}
 
 static err_t run_serial(void *arg, const uint32_t *order, struct xpl_seen *out)
 {
 	struct session *s = arg;
 
-	return xpl_observe_serial(s->res->run, s->res->images, s->res->prelude, order, s->most, out);
+	return xpl_observe_serial(s->res->run, s->res->images, s->res->prelude, order, s->runner.most, out);
 }
 
 static bool differs(void *arg, const struct xpl_seen *seen)
@@ -90,7 +89,7 @@ static struct explore_failure *failure_like(struct explore_result *r, const stru
 }
 
 /* Did this run fail? Then its trace is kept. */
-static err_t take_trace(struct session *s, struct explore_failure *f, char *trace)
+static err_t take_trace(struct session *s, struct explore_failure *f, const char *trace)
 {
 	struct trc *t = NULL;
 	err_t e = trc_open(trace, TRC_TOLERANT, &t);
@@ -104,6 +103,9 @@ static err_t take_trace(struct session *s, struct explore_failure *f, char *trac
 		return NULL;
 	}
 	f->text = trace_failure_text(t->failure);
+	f->print = pick_print(t->failure);
+	f->kind = t->failure->rec.flags;
+	f->seconds = xpl_now() - s->began;
 	trc_close(t);
 	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
 	f->confirmed = true;
@@ -132,6 +134,8 @@ static err_t take_end(struct session *s, struct explore_failure *f, const struct
 			return NULL;
 	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
 	f->text = differs_text(seen);
+	f->print = trc_checksum(f->text, strlen(f->text));
+	f->seconds = xpl_now() - s->began;
 	f->confirmed = true;
 	return NULL;
 }
@@ -149,6 +153,10 @@ static err_t confirm(struct session *s, struct explore_failure *f, const struct 
 			     s->res->t, s->res->images, s->res->prelude, path);
 	free(next);
 
+	double limit = s->native.limit, hang = HANG_LEAST + HANG_TIMES * s->res->record_seconds;
+
+	if (f->bad == XPL_BAD_ENDLESS && hang < limit)
+		s->native.limit = hang;
 	for (unsigned i = 0; i < RUNS_EACH && !e && !f->confirmed && !interrupt_pending(); i++) {
 		char *trace = NULL;
 
@@ -159,6 +167,7 @@ static err_t confirm(struct session *s, struct explore_failure *f, const struct 
 			e = f->bad == XPL_BAD_DIFFERS ? take_end(s, f, seen, trace) : take_trace(s, f, trace);
 		free(trace);
 	}
+	s->native.limit = limit;
 	free(path);
 	return e;
 }
@@ -177,17 +186,36 @@ static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, 
 			f->text = bad == XPL_BAD_DIFFERS ? differs_text(seen) : xstrdup(seen->tried.why);
 		return true;
 	}
-	if (f->attempts < MOST_ATTEMPTS * RUNS_EACH)
+	if (seen->left && f->bad != XPL_BAD_DIFFERS) {
+		f->attempts++;
+		err_free(take_trace(s, f, seen->left));
+	} else if (f->attempts < MOST_ATTEMPTS * RUNS_EACH && seen->trace) {
 		err_free(confirm(s, f, seen));
+	}
 	if (!f->confirmed)
 		*stop = false;
 	return f->confirmed;
+}
+
+/* A shard is to be useful after a kill. */
+static err_t save(struct session *s)
+{
+	const struct xpl_part part = { s->o->shard, s->o->shards, s->res->drive.exhausted };
+
+	s->saved = xpl_now();
+	if (s->o->coverage)
+		TRY(xpl_coverage_write(&s->res->drive, s->res->images, s->o->shards ? &part : NULL, s->o->coverage));
+	return s->o->save ? s->o->save(s->o->save_arg, s->res) : NULL;
 }
 
 static bool on_progress(void *arg)
 {
 	struct session *s = arg;
 
+	if (s->o->shards && s->res->images && !s->unsaved && xpl_now() - s->saved > SAVE_SECONDS)
+		s->unsaved = save(s);
+	if (s->unsaved)
+		s->res->interrupted = true;
 	if (interrupt_pending())
 		s->res->interrupted = true;
 	if (s->o->progress && s->o->progress(s->o->progress_arg, &s->res->drive))
@@ -200,6 +228,7 @@ static bool on_progress(void *arg)
 static err_t first_failure(struct session *s, const char *trace)
 {
 	struct explore_failure f = { .text = trace_failure_text(s->res->t->failure), .schedule = 0, .orders = 1,
+				     .print = pick_print(s->res->t->failure), .kind = s->res->t->failure->rec.flags,
 				     .confirmed = true };
 
 	s->res->first_failed = true;
@@ -208,7 +237,7 @@ static err_t first_failure(struct session *s, const char *trace)
 	else
 		f.trace = xstrdup(trace);
 	vec_push(&s->res->failures, f);
-	return NULL;
+	return s->o->save ? s->o->save(s->o->save_arg, s->res) : NULL;
 }
 
 static bool over(void *arg, uint64_t insns, double part)
@@ -252,11 +281,11 @@ static err_t follow(struct session *s, const char *trace, bool *given_up)
 	/* One that was ended by its time limit never ends: that is no failure of an order. */
 	s->drive.endless = how.end == MACH_END_PATH || r->looked_at || r->cut_after > 0;
 	mach_result_free(&how);
-	s->most = LEAST_INSNS + LONGER * mach_length(r->run);
-	if (s->most > MOST_INSNS)
-		s->most = MOST_INSNS;
-	if (r->looked_at && s->most > r->looked_at)
-		s->most = r->looked_at;
+	s->runner.most = LEAST_INSNS + LONGER * mach_length(r->run);
+	if (s->runner.most > MOST_INSNS)
+		s->runner.most = MOST_INSNS;
+	if (r->looked_at && s->runner.most > r->looked_at)
+		s->runner.most = r->looked_at;
 	return e;
 }
 
@@ -288,7 +317,7 @@ static err_t compare(struct session *s)
 
 		if (other == s->o->strategy || other == XPL_PCT)
 			continue;
-		e = xpl_observe_recorded(r->run, r->images, r->prelude, &seen);
+		e = xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen);
 		if (e)
 			break;
 		xpl_drive_new(&d, &o, &s->executor);
@@ -330,6 +359,47 @@ static err_t find_serial(struct session *s, const struct xpl_trace *first)
 	return e;
 }
 
+/* Shards begin with one and the same order, not with the run that each has recorded; false: it does not end well. */
+static err_t common_first(struct session *s, struct xpl_trace **first)
+{
+	struct xpl_drive *d = &s->res->drive;
+	struct xpl_seen seen = { 0 };
+
+	TRY(s->executor.run(s->executor.arg, &(struct xpl_order){ 0 }, &seen));
+	if (seen.tried.end == MACH_TRIED_EXIT && seen.trace) {
+		xpl_trace_free(*first);
+		*first = seen.trace;
+		seen.trace = NULL;
+	} else {
+		/* Each goes on from its own run: together they may have seen less than all. */
+		d->unknown_left = true;
+		d->left++;
+		if (!d->left_why)
+			d->left_why = xasprintf("all threads in turn: %s", seen.tried.why ? seen.tried.why : "unknown");
+	}
+	xpl_seen_free(&seen);
+	return NULL;
+}
+
+static err_t start_jobs(struct session *s)
+{
+	TRY(xpl_runner_start(&s->runner, s->o->jobs));
+	if (s->runner.workers) {
+		s->executor.run_all = xpl_runner_run_all;
+		s->executor.width = s->o->jobs;
+	}
+	return NULL;
+}
+
+/* How long the run would have gone on is not known. */
+static bool has_cut_off(const struct xpl_trace *t)
+{
+	for (uint32_t i = 0; i < t->nthreads; i++)
+		if (i != t->exits && xpl_is_born(t, i) && !t->threads[i].ended && !t->threads[i].waits)
+			return true;
+	return false;
+}
+
 static err_t explore_from(struct session *s, const char *trace)
 {
 	struct explore_result *r = s->res;
@@ -346,15 +416,28 @@ static err_t explore_from(struct session *s, const char *trace)
 		return NULL;
 	}
 	TRY(xpl_prelude_find(r->run, r->images, &r->prelude));
-	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, &seen));
+	xpl_assumed_find(r->t, &r->assumed);
+	s->runner.run = r->run;
+	s->runner.live = (struct xpl_live){ .native = &s->native, .first = r->t, .images = r->images, .prelude = r->prelude,
+					    .most = MOST_RECORDED };
+	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen));
 	struct xpl_trace *first = seen.trace;
 	seen.trace = NULL;
 	xpl_seen_free(&seen);
+	if (has_cut_off(first) && !s->drive.endless)
+		s->runner.most = MOST_INSNS;
 	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
 	if (!e && r->looked_at)
 		e = all_in_turn(s);
+	if (!e && s->o->shards)
+		e = common_first(s, &first);
 	if (!e && s->o->differ)
 		e = find_serial(s, first);
+	if (e) {
+		xpl_trace_free(first);
+		return e;
+	}
+	e = start_jobs(s);
 	if (e) {
 		xpl_trace_free(first);
 		return e;
@@ -363,11 +446,17 @@ static err_t explore_from(struct session *s, const char *trace)
 	keep_curve(r, 0, strategy_names[s->o->strategy], &r->drive);
 	if (!r->interrupted)
 		TRY(xpl_races_find(&r->drive, &s->executor, &r->races));
+	if (s->unsaved) {
+		err_t unsaved = s->unsaved;
+
+		s->unsaved = NULL;
+		return unsaved;
+	}
 	/* What is cut short is no proof. */
 	r->drive.exhausted &= !r->looked_at;
 	if (s->o->compare && !r->interrupted)
 		TRY(compare(s));
-	return s->o->coverage ? xpl_coverage_write(&r->drive, r->images, s->o->coverage) : NULL;
+	return save(s);
 }
 
 static err_t record_and_explore(struct session *s)
@@ -400,14 +489,15 @@ static err_t record_and_explore(struct session *s)
 
 err_t explore_run(const struct explore_options *o, struct explore_result *res)
 {
-	struct session s = { .o = o, .res = res };
 	double since = xpl_now();
+	struct session s = { .o = o, .res = res, .began = since, .saved = since };
 	err_t e;
 
 	*res = (struct explore_result){ 0 };
-	s.executor = (struct xpl_executor){ &s, run_on_machine };
+	s.runner = (struct xpl_runner){ .on = o->argv ? o->on : EXPLORE_MACHINE, .drive = &res->drive };
+	s.executor = (struct xpl_executor){ .arg = &s.runner, .run = xpl_runner_run };
 	s.drive = (struct xpl_drive_options){
-		.strategy = o->strategy, .seed = o->seed, .max_schedules = o->max_schedules,
+		.strategy = o->strategy, .seed = o->seed + o->shard * SHARD_SEEDS, .shard = o->shard - 1, .shards = o->shards, .max_schedules = o->max_schedules,
 		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going || o->compare,
 		.bad_exit = bad_exit, .differs = o->differ ? differs : NULL, .failed = on_failed, .progress = on_progress, .arg = &s,
 	};
@@ -416,9 +506,13 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 	xpl_drive_new(&res->drive, &s.drive, &s.executor);
 	interrupt_catch();
 	e = o->argv ? record_and_explore(&s) : explore_from(&s, o->trace);
+	xpl_runner_end(&s.runner);
+	res->native_orders = s.runner.native_orders;
 	xpl_native_close(&s.native);
 	interrupt_release();
 	res->seconds = xpl_now() - since;
+	res->part = o->shards > 1;
+	err_free(s.unsaved);
 	res->drive.o = NULL; /* it was ours */
 	res->drive.exec = NULL;
 	return e;
@@ -441,6 +535,7 @@ void explore_result_free(struct explore_result *res)
 	free(res->output);
 	xpl_races_free(&res->races);
 	xpl_serial_free(&res->serial);
+	xpl_assumed_free(&res->assumed);
 	for (unsigned i = 0; i < 3; i++)
 		vec_free(&res->curves[i].points);
 	*res = (struct explore_result){ 0 };

@@ -6,10 +6,14 @@
 #ifndef CSCHED_EXPLORE_EXPLORE_H
 #define CSCHED_EXPLORE_EXPLORE_H
 
+#include "analyzer/explore/assumed.h"
 #include "analyzer/explore/drive.h"
 #include "analyzer/explore/races.h"
+#include "analyzer/explore/runner.h"
 #include "analyzer/explore/serial.h"
 #include "common/err.h"
+
+struct explore_result;
 
 struct explore_options {
 	char **argv;            /* the program; NULL: `trace' only, offline */
@@ -18,6 +22,7 @@ struct explore_options {
 	const char *out;        /* where failing traces go; NULL: the current directory */
 	const char *fail_exit;  /* exit statuses that are failures ("1,3"), or NULL */
 	enum xpl_strategy strategy;
+	enum explore_on on;
 	uint64_t seed;
 	uint64_t max_schedules; /* 0: no limit */
 	double max_seconds;     /* 0: no limit */
@@ -25,6 +30,11 @@ struct explore_options {
 	bool keep_going;        /* look for further failures behind the first */
 	bool differ;            /* an end that no serial order has is a failure */
 	bool compare;           /* mcr and random on the same run as well, for their curves */
+	unsigned jobs;          /* orders executed at a time; 0: one */
+	uint32_t shard, shards; /* the shard-th of so many, from 1; 0: all of it */
+	/* Of a shard, now and then and in the end: what is known is to be kept. May be NULL. */
+	err_t (*save)(void *arg, const struct explore_result *r);
+	void *save_arg;
 	const char *coverage;   /* file to go on from, and to write; NULL: none */
 	/* Now and then, with how far it is; true: stop, with what is known. May be NULL. */
 	bool (*progress)(void *arg, const struct xpl_drive *d);
@@ -41,6 +51,9 @@ struct explore_failure {
 	uint64_t pc;
 	int sig;
 	unsigned attempts;  /* native runs */
+	uint64_t print;     /* of the failure's point, see pick_print() */
+	uint32_t kind;      /* enum trc_failure_kind */
+	double seconds;     /* until then */
 	bool confirmed;
 };
 
@@ -55,10 +68,13 @@ struct explore_result {
 	struct xpl_drive drive;               /* counts, patterns, traces */
 	struct xpl_races races;
 	struct xpl_serial serial;             /* with `differ' */
+	xpl_assumed assumed;                  /* under which it is true that nothing is left */
 	struct explore_curve curves[3];       /* the strategy's own first; those without a name were not asked for */
 	struct img_set *images;               /* names of places; NULL: nothing was recorded */
 	bool first_failed;                    /* the recorded run itself did */
+	bool part;                            /* it is a shard: what is exhausted is its part */
 	uint64_t native_runs;
+	uint64_t native_orders;               /* executed by the real program, as parts of the search */
 	double record_seconds, seconds;
 	bool interrupted;
 	double cut_after;                     /* seconds after which the first run was ended; 0: it ended by itself */

@@ -17,7 +17,17 @@ struct xpl_trace *xpl_trace_new(uint32_t nthreads)
 
 	t->threads = xcalloc(nthreads + 1, sizeof *t->threads);
 	t->nthreads = nthreads;
+	t->exits = XPL_NONE;
 	return t;
+}
+
+bool xpl_is_born(const struct xpl_trace *t, uint32_t thread)
+{
+	bool is = t->threads[thread].from_start;
+
+	for (size_t i = 0; i < t->events.n && !is; i++)
+		is = t->events.v[i].op == XPL_FORK && t->events.v[i].peer == thread;
+	return is;
 }
 
 void xpl_trace_free(struct xpl_trace *t)

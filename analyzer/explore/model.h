@@ -89,8 +89,11 @@ struct xpl_trace {
 	VEC(struct xpl_var) vars;
 	VEC(struct xpl_object) objects;
 	bool cut;     /* there were more events than are looked at */
+	uint32_t exits; /* the thread that ended the process, and did not end itself; XPL_NONE: not known */
 };
 
+/* Was it made in this execution? */
+bool xpl_is_born(const struct xpl_trace *t, uint32_t thread);
 struct xpl_trace *xpl_trace_new(uint32_t nthreads);
 void xpl_trace_free(struct xpl_trace *t);
 /* thread, and the fields that say what; index and history are filled in. Returns its number. */

@@ -40,50 +40,83 @@ static uint64_t count_up(struct counters *c, uint32_t thread, uint64_t place, ui
 
 /* ---- noting ---- */
 
+/* The same place in the first run; modules lie elsewhere in each. */
+static uint64_t in_terms(struct observer *o, uint64_t pc)
+{
+	const struct img_module *mine = o->terms && pc ? img_module_at(o->images, pc) : NULL;
+	struct img_module *const *all;
+
+	if (!mine || mine == o->moved)
+		return mine ? pc + o->moved_by : pc;
+	o->moved = mine;
+	o->moved_by = 0;
+	for (size_t i = 0, n = img_modules(o->terms->images, &all); i < n; i++)
+		if (!strcmp(img_module_path(all[i]), img_module_path(mine)))
+			o->moved_by = img_module_bias(all[i]) - img_module_bias(mine);
+	return pc + o->moved_by;
+}
+
+static uint32_t thread_in_terms(const struct observer *o, uint32_t thread)
+{
+	return o->terms && thread < mach_thread_count(o->run) ? o->terms->threads[thread] : thread;
+}
+
 static void note(struct observer *o, const struct raw *r)
 {
+	if (o->raws.n >= OBS_MAX_RAW && !o->full)
+		obs_make_room(o);
 	if (o->raws.n < OBS_MAX_RAW)
 		vec_push(&o->raws, *r);
-	else
-		o->full = true;
 }
 
 static void on_access(void *arg, const struct mach_access *a)
 {
 	struct observer *o = arg;
 	bool program = !(a->flags & MACH_KERNEL) && level_is_program(o->level, a->thread, a->pc);
-	uint64_t n = count_up(&o->counts, a->thread, a->pc, o->inside[a->thread], a->insn);
+	uint32_t thread = thread_in_terms(o, a->thread);
+
+	if (thread == XPL_NONE)
+		return;
+	uint64_t n = count_up(&o->counts, thread, a->pc, o->inside[thread], a->insn);
 
 	if (!program && !(a->flags & MACH_WRITE))
 		return;
 	note(o, &(struct raw){ .kind = RAW_ACCESS, .size = (uint8_t)a->size, .flags = (uint8_t)a->flags,
-			       .program = program, .thread = a->thread, .pc = a->pc, .place_nth = n,
-			       .inside = o->inside[a->thread], .address = a->address, .value = a->value });
+			       .program = program, .thread = thread, .pc = program ? in_terms(o, a->pc) : a->pc,
+			       .place_nth = n, .inside = o->inside[thread], .address = a->address, .value = a->value });
 }
 
 static void on_sync(void *arg, uint32_t thread, const struct trc_sync *s)
 {
 	struct observer *o = arg;
-	uint64_t place = mach_sync_place(s->rec.flags, s->site);
+	uint64_t site = in_terms(o, s->site), place = mach_sync_place(s->rec.flags, site);
 
+	thread = thread_in_terms(o, thread);
+	if (thread == XPL_NONE)
+		return;
 	uint64_t n = ++xpl_counter_at(&o->counts, thread, place, 0)->n;
 
-	note(o, &(struct raw){ .kind = RAW_SYNC, .thread = thread, .pc = s->site, .place_nth = n,
+	note(o, &(struct raw){ .kind = RAW_SYNC, .thread = thread, .pc = site, .place_nth = n,
 			       .object = s->object, .mutex = s->value, .op_at = s->rec.flags,
-			       .peer = s->thread, .result = s->result });
-	o->inside[thread] = mach_sync_inside(s->rec.flags, s->site);
+			       .peer = thread_in_terms(o, s->thread), .result = s->result });
+	o->inside[thread] = mach_sync_inside(s->rec.flags, site);
 }
 
 static void on_born(void *arg, uint32_t thread, uint32_t parent)
 {
 	struct observer *o = arg;
 
-	note(o, &(struct raw){ .kind = RAW_BORN, .thread = parent, .peer = thread });
+	thread = thread_in_terms(o, thread);
+	parent = thread_in_terms(o, parent);
+	if (thread != XPL_NONE && parent != XPL_NONE)
+		note(o, &(struct raw){ .kind = RAW_BORN, .thread = parent, .peer = thread });
 }
 
 static void on_ended(void *arg, uint32_t thread)
 {
-	note(arg, &(struct raw){ .kind = RAW_ENDED, .thread = thread });
+	thread = thread_in_terms(arg, thread);
+	if (thread != XPL_NONE)
+		note(arg, &(struct raw){ .kind = RAW_ENDED, .thread = thread });
 }
 
 static void on_output(void *arg, int fd, const void *bytes, size_t n)
@@ -228,12 +261,13 @@ static void observer_free(struct observer *o)
 	free(o->counts.v);
 	free(o->inside);
 	vec_free(&o->raws);
+	free(o->dropped.v);
 }
 
 static err_t observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p, struct mach_try try,
-		     struct xpl_seen *out)
+		     const struct xpl_event *expect, struct xpl_seen *out)
 {
-	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out,
+	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out, .expect = expect,
 			      .nthreads = (uint32_t)mach_thread_count(run) };
 
 	try.hooks = (struct mach_try_hooks){ &o, on_access, on_sync, on_born, on_ended, on_output };
@@ -247,22 +281,25 @@ static err_t observe(struct mach_run *run, struct img_set *images, const struct 
 }
 
 err_t xpl_observe(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
-		  const struct mach_step *steps, size_t nsteps, uint64_t most, struct xpl_seen *out)
+		  const struct xpl_order *order, uint64_t most, struct xpl_seen *out)
 {
-	return observe(run, images, p, (struct mach_try){ .steps = steps, .nsteps = nsteps, .most = most }, out);
+	const struct mach_try try = { .steps = order->steps, .nsteps = order->n, .most = most };
+
+	return observe(run, images, p, try, order->expects ? &order->expect : NULL, out);
 }
 
 err_t xpl_observe_serial(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
 			 const uint32_t *order, uint64_t most, struct xpl_seen *out)
 {
-	return observe(run, images, p, (struct mach_try){ .serial = order, .most = most }, out);
+	return observe(run, images, p, (struct mach_try){ .serial = order, .most = most }, NULL, out);
 }
 
 err_t xpl_observe_recorded(struct mach_run *run, struct img_set *images, const struct xpl_prelude *p,
-			   struct xpl_seen *out)
+			   const struct xpl_terms *terms, const struct xpl_event *expect, struct xpl_seen *out)
 {
-	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out,
-			      .nthreads = (uint32_t)mach_thread_count(run) };
+	struct observer o = { .run = run, .level = level_new(images), .prelude = p, .seen = out, .images = images,
+			      .expect = expect,
+			      .terms = terms, .nthreads = terms ? terms->nthreads : (uint32_t)mach_thread_count(run) };
 	const struct mach_hooks hooks = { .arg = &o, .access = hook_access, .sync = on_sync,
 					  .thread_start = on_born, .thread_exit = on_ended, .stop = is_full,
 					  .symbols_from = UINT64_MAX };
@@ -280,6 +317,7 @@ void xpl_seen_free(struct xpl_seen *s)
 {
 	xpl_trace_free(s->trace);
 	mach_tried_free(&s->tried);
+	free(s->left);
 	free(s->output);
 	*s = (struct xpl_seen){ 0 };
 }

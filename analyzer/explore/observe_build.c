@@ -4,104 +4,6 @@
 
 #include <string.h>
 
-/* ---- what is shared ---- */
-
-/* A word of eight bytes that is accessed after the first thread was made. */
-struct word {
-	uint64_t address; /* / 8, plus one; 0: empty */
-	uint32_t first;   /* thread */
-	bool second, written;
-	uint64_t parts[8]; /* masks that are accessed together; 0 ends them */
-	uint32_t vars[8];
-};
-
-struct words {
-	struct word *v;
-	size_t n, cap;
-};
-
-static struct word *word_at(struct words *w, uint64_t number)
-{
-	if (2 * (w->n + 1) > w->cap) {
-		struct words old = *w;
-
-		w->cap = old.cap ? 2 * old.cap : 4096;
-		w->v = xcalloc(w->cap, sizeof *w->v);
-		w->n = 0;
-		for (size_t i = 0; i < old.cap; i++)
-			if (old.v[i].address)
-				*word_at(w, old.v[i].address - 1) = old.v[i];
-		free(old.v);
-	}
-	size_t i = (size_t)xpl_mix(number, 7) & (w->cap - 1);
-	while (w->v[i].address && w->v[i].address != number + 1)
-		i = (i + 1) & (w->cap - 1);
-	if (!w->v[i].address) {
-		w->v[i] = (struct word){ .address = number + 1, .first = XPL_NONE };
-		w->n++;
-	}
-	return &w->v[i];
-}
-
-static uint64_t bits_of(unsigned from, unsigned size)
-{
-	uint64_t all = size >= 8 ? UINT64_MAX : (1ull << 8 * size) - 1;
-
-	return all << 8 * from;
-}
-
-/* The part of an access that lies in its first word (0) or in the second (1). */
-static bool piece_of(const struct raw *r, unsigned which, uint64_t *number, uint64_t *mask, uint64_t *value)
-{
-	unsigned at = r->address & 7, first = at + r->size > 8 ? 8 - at : r->size;
-
-	if (!which) {
-		*number = r->address / 8;
-		*mask = bits_of(at, first);
-		*value = r->value << 8 * at & *mask;
-		return true;
-	}
-	if (first == r->size)
-		return false;
-	*number = r->address / 8 + 1;
-	*mask = bits_of(0, r->size - first);
-	*value = r->value >> 8 * first & *mask;
-	return true;
-}
-
-static void add_part(struct word *w, uint64_t mask)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < 8 && w->parts[i]; i++)
-		if (w->parts[i] & mask)
-			mask |= w->parts[i];
-		else
-			w->parts[n++] = w->parts[i];
-	w->parts[n++] = mask;
-	while (n < 8)
-		w->parts[n++] = 0;
-}
-
-static void find_words(const struct observer *o, struct words *w)
-{
-	for (size_t i = 0; i < o->raws.n; i++) {
-		const struct raw *r = &o->raws.v[i];
-		uint64_t number, mask, value;
-
-		for (unsigned k = 0; r->kind == RAW_ACCESS && r->program && k < 2 &&
-				     piece_of(r, k, &number, &mask, &value); k++) {
-			struct word *x = word_at(w, number);
-
-			if (x->first == XPL_NONE)
-				x->first = r->thread;
-			x->second |= x->first != r->thread;
-			x->written |= (r->flags & MACH_WRITE) != 0;
-			add_part(x, mask);
-		}
-	}
-}
-
 /* ---- the model ---- */
 
 /* A pthread_t and whose it is; the latest counts. */
@@ -113,7 +15,7 @@ struct handle {
 struct building {
 	struct observer *o;
 	struct xpl_trace *t;
-	struct words words;
+	struct obs_words words;
 	struct last {
 		size_t event; /* number in t of its last read, for what becomes a XPL_RMW; SIZE_MAX: none */
 		uint64_t address, pc, nth;
@@ -127,7 +29,7 @@ struct building {
 	bool pending;      /* what is added was never executed: see build_pending() */
 };
 
-static uint32_t var_of(struct building *b, struct word *w, uint64_t mask)
+static uint32_t var_of(struct building *b, struct obs_word *w, uint64_t mask)
 {
 	for (unsigned i = 0; i < 8 && w->parts[i]; i++) {
 		if (!(w->parts[i] & mask))
@@ -192,10 +94,10 @@ static void build_access(struct building *b, const struct raw *r)
 {
 	uint64_t number, mask, value;
 
-	for (unsigned k = 0; k < 2 && piece_of(r, k, &number, &mask, &value); k++) {
-		struct word *w = word_at(&b->words, number);
+	for (unsigned k = 0; k < 2 && obs_piece_of(r, k, &number, &mask, &value); k++) {
+		struct obs_word *w = obs_word_at(&b->words, number);
 
-		if (!w->second || !w->written)
+		if (!w->second || !w->written || w->left_out)
 			continue;
 		uint32_t var = var_of(b, w, mask);
 		if (var == XPL_NONE || joins_last(b, r, var, value) || !has_room(b, r->thread))
@@ -449,7 +351,7 @@ static void build_all(struct building *b)
 
 		th->ended = th->events.n && xpl_at(b->t, i, (uint32_t)th->events.n - 1)->op == XPL_EXIT;
 	}
-	b->t->cut |= o->full;
+	b->t->cut |= o->full || o->lost;
 }
 
 /*
@@ -505,6 +407,7 @@ static void drop_ordered(struct xpl_trace **trace)
 			xpl_trace_pending(kept, &t->threads[i].pending);
 	}
 	kept->cut = t->cut;
+	kept->exits = t->exits;
 	xpl_life_free(life);
 	free(last);
 	free(lastw);
@@ -522,15 +425,21 @@ static uint32_t share_of_each(const struct observer *o)
 	return each < OBS_LEAST_EVENTS ? OBS_LEAST_EVENTS : each;
 }
 
-static struct xpl_trace *build_once(struct observer *o, uint32_t most)
+/* sample: of too many variables those that say most are looked at. */
+static struct xpl_trace *build_once(struct observer *o, uint32_t most, bool sample)
 {
 	struct building b = { .o = o, .t = xpl_trace_new(o->nthreads), .most = most };
 
 	b.last = xcalloc(o->nthreads + 1, sizeof *b.last);
 	for (uint32_t i = 0; i < o->nthreads; i++)
 		b.last[i].event = SIZE_MAX;
-	find_words(o, &b.words);
+	obs_find_words(o, &b.words);
+	obs_leave_dropped(o, &b.words);
+	b.t->cut |= sample && obs_sample(o, &b.words, obs_operations(o));
 	build_all(&b);
+	/* Of a recorded run the main thread is taken for it. */
+	if (o->seen->tried.end == MACH_TRIED_EXIT && !b.t->threads[0].ended)
+		b.t->exits = o->seen->tried.thread < o->nthreads ? o->seen->tried.thread : 0;
 	if (o->seen->tried.end == MACH_TRIED_STUCK && !b.t->cut)
 		build_pending(&b);
 	drop_ordered(&b.t);
@@ -540,13 +449,41 @@ static struct xpl_trace *build_once(struct observer *o, uint32_t most)
 	return b.t;
 }
 
+/* The expected access, whether this execution shares its memory or not. */
+static bool is_expected(const struct raw *r, const struct xpl_event *e)
+{
+	uint64_t number, mask, value;
+	bool same = false;
+
+	if (r->kind != RAW_ACCESS || !r->program || r->thread != e->thread || r->pc != e->place ||
+	    r->place_nth != e->nth || r->inside != e->inside || r->flags & MACH_WRITE)
+		return false;
+	/* Which word it is of is told by the bytes: one that crosses two has a part in each. */
+	for (unsigned k = 0; k < 2 && !same && obs_piece_of(r, k, &number, &mask, &value); k++)
+		same = !(e->mask & ~mask) && (value & e->mask) == e->value;
+	return same;
+}
+
+static bool shows_expected(const struct observer *o)
+{
+	for (size_t i = 0; o->expect && i < o->raws.n; i++)
+		if (is_expected(&o->raws.v[i], o->expect))
+			return true;
+	return false;
+}
+
 void xpl_observe_build(struct observer *o)
 {
-	struct xpl_trace *t = build_once(o, OBS_MAX_EVENTS + 1);
+	o->seen->showed = o->expect && xpl_is_access(o->expect) && shows_expected(o);
+	struct xpl_trace *t = build_once(o, OBS_MAX_EVENTS + 1, false);
 
 	if (t->events.n > OBS_MAX_EVENTS || t->cut) {
 		xpl_trace_free(t);
-		t = build_once(o, share_of_each(o));
+		t = build_once(o, OBS_MAX_EVENTS + 1, true);
+	}
+	if (t->events.n > OBS_MAX_EVENTS) {
+		xpl_trace_free(t);
+		t = build_once(o, share_of_each(o), true);
 	}
 	mach_try_rewind(o->run);
 	for (size_t i = 0; i < t->vars.n; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MAX_INSTANCES 4000000u /* of one trace */
+#define COUNT_EACH 400u        /* accesses of a variable: of more what is interrupted is not asked whether it is new */
 
 const char *const xpl_rule_name[XPL_RULES] = {
 	[XPL_RULE_NONE] = "none",
@@ -29,6 +30,8 @@ const struct xpl_kind xpl_kinds[XPL_KINDS + 1] = {
 struct access {
 	uint32_t writes; /* of its variable, up to and with it, in the trace's order */
 	uint32_t own;    /* the same thread's next access of the variable, as a number; XPL_NONE */
+	uint32_t before, before_writes; /* the same thread's earlier ones: how many, and of these writing */
+	uint32_t after, after_writes;   /* its later ones */
 };
 
 struct gen {
@@ -157,8 +160,10 @@ static void tell(struct gen *g, unsigned kind, const uint32_t *steps)
 }
 
 /* Every way in which these events are steps of this kind. */
-static void tell_kinds(struct gen *g, unsigned from, unsigned to, const uint32_t *steps)
+static bool tell_kinds(struct gen *g, unsigned from, unsigned to, const uint32_t *steps)
 {
+	bool any = false;
+
 	for (unsigned kind = from; kind <= to; kind++) {
 		const char *what = xpl_kinds[kind].steps;
 		bool is = true;
@@ -167,7 +172,14 @@ static void tell_kinds(struct gen *g, unsigned from, unsigned to, const uint32_t
 			is = can_be(ev(g, steps[i]), what[i]);
 		if (is)
 			tell(g, kind, steps);
+		any |= is;
 	}
+	return any;
+}
+
+static bool conflict(const struct gen *g, uint32_t a, uint32_t b)
+{
+	return xpl_writes(ev(g, a)) || xpl_writes(ev(g, b));
 }
 
 static bool in_order(struct gen *g, uint32_t first, uint32_t second)
@@ -176,6 +188,31 @@ static bool in_order(struct gen *g, uint32_t first, uint32_t second)
 		return true;
 	g->filtered[XPL_RULE_ORDER]++;
 	return false;
+}
+
+/*
+ * Third steps that are not the thread's next access: those further on are interrupted by that one, unless an earlier rule is against
+ * them, and those before the first step contradict program order.
+ */
+static void count_others(struct gen *g, uint32_t var, uint32_t a, uint32_t b)
+{
+	const struct xpl_event *first = ev(g, a), *second = ev(g, b);
+	bool each = g->of_var[var].n <= COUNT_EACH, new = newness_of(g, a, b) != SAME;
+	uint32_t c = g->a[a].own;
+
+	/* What only reads makes a pattern with two that write. */
+	if (!xpl_writes(second) && !xpl_writes(first))
+		return;
+	g->filtered[XPL_RULE_ORDER] += xpl_writes(second) ? g->a[a].before : g->a[a].before_writes;
+	if (!each && c != XPL_NONE)
+		g->filtered[XPL_RULE_INTERRUPTED] += xpl_writes(second) ? g->a[c].after : g->a[c].after_writes;
+	while (each && c != XPL_NONE && (c = g->a[c].own) != XPL_NONE) {
+		if (!xpl_writes(second) && !xpl_writes(ev(g, c)))
+			continue;
+		if (!in_order(g, b, c))
+			continue;
+		g->filtered[!new && newness_of(g, b, c) == SAME ? XPL_RULE_OLD_STATE : XPL_RULE_INTERRUPTED]++;
+	}
 }
 
 static void of_length_2_and_3(struct gen *g, uint32_t var)
@@ -189,19 +226,19 @@ static void of_length_2_and_3(struct gen *g, uint32_t var)
 
 			if (ev(g, a)->thread == ev(g, b)->thread)
 				continue;
-			if (!xpl_writes(ev(g, a)) && !xpl_writes(ev(g, b))) {
-				g->filtered[XPL_RULE_UNDEFINED]++;
+			/* Two reads are no candidate. */
+			if (!xpl_writes(ev(g, a)) && !xpl_writes(ev(g, b)))
 				continue;
-			}
 			if (!in_order(g, a, b))
 				continue;
 			tell_kinds(g, 1, 3, steps);
-			if (next == XPL_NONE)
+			if (next == XPL_NONE) {
+				count_others(g, var, a, b);
 				continue;
-			if (in_order(g, b, next))
+			}
+			if ((xpl_writes(ev(g, b)) || (xpl_writes(ev(g, a)) && xpl_writes(ev(g, next)))) && in_order(g, b, next))
 				tell_kinds(g, 4, 8, steps);
-			/* What lies further on is interrupted by `next'. */
-			g->filtered[XPL_RULE_INTERRUPTED] += g->a[next].own != XPL_NONE;
+			count_others(g, var, a, b);
 		}
 	}
 }
@@ -264,32 +301,41 @@ static size_t first_of(const pairs *v, uint32_t x, uint32_t y)
 	return lo;
 }
 
-static bool crossing(struct gen *g, const struct pair *p, const struct pair *q, bool same_way)
+static const unsigned both_ways[] = { 9, 12, 14 }, across[] = { 10, 13, 15 };
+
+static void crossing(struct gen *g, const struct pair *p, const struct pair *q, bool same_way)
 {
 	/* a: p->first on x, p->second on y; b: q. */
 	if (same_way) {
 		uint32_t steps[4] = { p->first, q->first, q->second, p->second };
 
+		bool defined = false;
+
 		if (!in_order(g, p->first, q->first) || !in_order(g, q->second, p->second))
-			return false;
-		tell_kinds(g, 9, 9, steps);
-		tell_kinds(g, 12, 12, steps);
-		tell_kinds(g, 14, 14, steps);
-		return true;
+			return;
+		for (unsigned i = 0; i < 3; i++)
+			defined |= tell_kinds(g, both_ways[i], both_ways[i], steps);
+		g->filtered[XPL_RULE_UNDEFINED] += !defined && conflict(g, p->first, q->first) && conflict(g, q->second, p->second);
+		return;
 	}
 	uint32_t between[4] = { p->first, q->first, q->second, p->second };
 	uint32_t around[4] = { p->first, q->first, p->second, q->second };
 
+	/* On x are p's first and q's second step, on y the others. */
+	bool candidate = conflict(g, p->first, q->second) && conflict(g, q->first, p->second);
+
 	if (in_order(g, p->first, q->first) && in_order(g, q->second, p->second)) {
-		tell_kinds(g, 10, 10, between);
-		tell_kinds(g, 13, 13, between);
-		tell_kinds(g, 15, 15, between);
+		bool defined = false;
+
+		for (unsigned i = 0; i < 3; i++)
+			defined |= tell_kinds(g, across[i], across[i], between);
+		g->filtered[XPL_RULE_UNDEFINED] += candidate && !defined;
 	}
 	if (in_order(g, p->first, q->first) && in_order(g, q->first, p->second)) {
-		tell_kinds(g, 11, 11, around);
-		tell_kinds(g, 16, 17, around);
+		bool eleven = tell_kinds(g, 11, 11, around);
+
+		g->filtered[XPL_RULE_UNDEFINED] += !tell_kinds(g, 16, 17, around) && !eleven && candidate;
 	}
-	return true;
 }
 
 static void of_length_4(struct gen *g)
@@ -332,10 +378,21 @@ static void look_at(struct gen *g)
 		if (!is_step(e))
 			continue;
 		uint32_t *l = &last[(size_t)e->target * t->nthreads + e->thread];
-		if (*l != XPL_NONE)
+		if (*l != XPL_NONE) {
 			g->a[*l].own = (uint32_t)i;
+			g->a[i].before = g->a[*l].before + 1;
+			g->a[i].before_writes = g->a[*l].before_writes + xpl_writes(ev(g, *l));
+		}
 		*l = (uint32_t)i;
 		vec_push(&g->of_var[e->target], (uint32_t)i);
+	}
+	for (size_t i = t->events.n; i-- > 0;) {
+		uint32_t own = xpl_is_access(&t->events.v[i]) ? g->a[i].own : XPL_NONE;
+
+		if (own == XPL_NONE)
+			continue;
+		g->a[i].after = g->a[own].after + 1;
+		g->a[i].after_writes = g->a[own].after_writes + xpl_writes(ev(g, own));
 	}
 	free(writes);
 	free(last);

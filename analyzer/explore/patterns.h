@@ -44,6 +44,10 @@ extern const struct xpl_kind {
 } xpl_kinds[XPL_KINDS + 1];
 
 /*
+ * Candidates are built as in the paper's algorithm 3 (two accesses that conflict; three from two of those; four from two of
+ * different variables), and each is counted by the first rule that is against it. Of length 4 those are left out, and not
+ * counted, in which a thread accesses one of its two variables between its own steps.
+ *
  * All instances of a trace that are in the table and that program order allows, one by one. Numbers of
  * others are added to filtered[rule]. false: there were more than anyone looks at, or tell() had enough
  * (true).

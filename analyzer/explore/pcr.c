@@ -4,85 +4,11 @@
 
 #include <string.h>
 
-#define MAX_STATES 200000u     /* for one pattern */
+#define FIRST_STATES 2000u     /* for one pattern; when that is too few, later, ... */
+#define MORE_STATES 10u        /* ... so many times as many, ... */
+#define MOST_EFFORT 2u         /* ... so often */
 #define SETTLE_STATES 200000u
 #define MAX_SETTLED 200000u    /* instances looked at in the end */
-
-/* ---- cores ---- */
-
-/*
- * Of a pattern that no order shows: the steps that were never reached in a row. Another that begins
- * with the same ones, in the same trace, need not be solved.
- */
-static uint64_t core_of(uint32_t trace, const uint32_t *steps, unsigned n, const struct xpl_trace *t)
-{
-	uint64_t h = xpl_mix(trace, n);
-
-	for (unsigned i = 0; i < n; i++)
-		h = xpl_mix(h, steps[i]);
-	/* Which variables are between two steps there matters as well. */
-	for (unsigned i = 0; i < n; i++)
-		h = xpl_mix(h, t->events.v[steps[i]].target);
-	return h | !h;
-}
-
-static uint64_t *core_slot(struct xpl_drive *d, uint64_t h)
-{
-	if (2 * (d->cores + 1) > d->core_cap) {
-		uint64_t *old = d->core_table;
-		size_t n = d->core_cap;
-
-		d->core_cap = n ? 2 * n : 1024;
-		d->core_table = xcalloc(d->core_cap, sizeof *d->core_table);
-		for (size_t i = 0; i < n; i++)
-			if (old[i])
-				*core_slot(d, old[i]) = old[i];
-		free(old);
-	}
-	size_t k = h & (d->core_cap - 1);
-	while (d->core_table[k] && d->core_table[k] != h)
-		k = (k + 1) & (d->core_cap - 1);
-	return &d->core_table[k];
-}
-
-/*
- * The first `reached' + 1 steps cannot come in a row. Between them the same variables must be
- * undisturbed in the other pattern as well, or more; so only what ends there, or has its later steps on
- * other or the same variables in the same way, is compared: whole prefixes with their open variables.
- */
-static uint64_t prefix(uint32_t trace, const uint32_t *steps, unsigned n, unsigned all, const struct xpl_trace *t)
-{
-	uint64_t h = core_of(trace, steps, n, t);
-
-	for (unsigned i = 0; i < n; i++) {
-		bool later = false;
-
-		for (unsigned k = n; k < all; k++)
-			later |= t->events.v[steps[k]].target == t->events.v[steps[i]].target;
-		h = xpl_mix(h, later);
-	}
-	return h | !h;
-}
-
-static bool has_core(struct xpl_drive *d, const struct xpl_trace *t, uint32_t trace, const uint32_t *steps,
-		     unsigned n)
-{
-	for (unsigned i = 2; i <= n && d->cores; i++)
-		if (*core_slot(d, prefix(trace, steps, i, n, t)))
-			return true;
-	return false;
-}
-
-static void add_core(struct xpl_drive *d, const struct xpl_trace *t, uint32_t trace, const uint32_t *steps,
-		     unsigned n, unsigned reached)
-{
-	unsigned most = reached + 1 < n ? reached + 1 : n;
-	uint64_t h = prefix(trace, steps, most < 2 ? 2 : most, n, t);
-	uint64_t *slot = core_slot(d, h);
-
-	d->cores += !*slot;
-	*slot = h;
-}
 
 static enum xpl_reason reason_of(const struct xpl_obstacles *o)
 {
@@ -97,18 +23,22 @@ static enum xpl_found solve(struct xpl_drive *d, struct xpl_known *k, uint32_t t
 {
 	const struct xpl_trace *t = d->traces.v[trace];
 
-	if (has_core(d, t, trace, steps, n)) {
+	const struct xpl_core *core = xpl_cores_find(&d->cores, t, trace, steps, n);
+
+	if (core) {
 		d->cores_used++;
+		k->reason = (enum xpl_reason)core->reason;
+		k->object = core->object;
 		return XPL_IMPOSSIBLE;
 	}
 	d->constraints++;
 	enum xpl_found f = xpl_search_pattern(t, steps, n, most, path);
 	d->states += path->states;
 	if (f == XPL_IMPOSSIBLE) {
-		add_core(d, t, trace, steps, n, path->obstacles.reached);
 		k->reason = reason_of(&path->obstacles);
 		k->object = path->obstacles.object != XPL_NONE && path->obstacles.locks ?
 				    t->objects.v[path->obstacles.object].address : 0;
+		xpl_cores_add(&d->cores, t, trace, steps, n, &path->obstacles, (uint8_t)k->reason, k->object);
 	}
 	return f;
 }
@@ -117,9 +47,20 @@ static enum xpl_found solve(struct xpl_drive *d, struct xpl_known *k, uint32_t t
 
 static bool is_better(const struct xpl_known *a, const struct xpl_known *b)
 {
+	if (a->effort != b->effort)
+		return a->effort < b->effort;
 	if (a->n != b->n)
 		return a->n > b->n;
 	return a->score > b->score;
+}
+
+static bool is_mine(const struct xpl_drive *d, const struct xpl_known *k)
+{
+	uint64_t part = k->kind;
+
+	for (unsigned i = 0; i < k->n; i++)
+		part = xpl_mix(part, k->places[i] & XPL_IN_PAGE);
+	return xpl_is_mine(d, part);
 }
 
 static struct xpl_known *best(struct xpl_drive *d)
@@ -129,59 +70,60 @@ static struct xpl_known *best(struct xpl_drive *d)
 	for (size_t i = 0; i < d->known.n; i++) {
 		struct xpl_known *k = &d->known.v[i];
 
-		if (k->wanted && k->status == XPL_OPEN && k->trace < d->traces.n && (!b || is_better(k, b)))
+		if (k->wanted && k->status == XPL_OPEN && k->trace < d->traces.n && (!b || is_better(k, b)) &&
+		    is_mine(d, k))
 			b = k;
 	}
 	return b;
 }
 
+/* The best that is left, solved; false: no order shows it, or it was given up. */
+static bool solve_best(struct xpl_drive *d, struct xpl_known *k, struct xpl_order *o)
+{
+	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
+	uint64_t most = FIRST_STATES;
+
+	for (unsigned i = 0; i < k->effort; i++)
+		most *= MORE_STATES;
+	k->wanted = false; /* until another trace shows it in another way */
+	enum xpl_found f = solve(d, k, k->trace, k->steps, k->n, most, &path);
+	if (f == XPL_TOO_LARGE && k->effort < MOST_EFFORT) {
+		k->effort++;
+		k->wanted = true;
+	} else if (f == XPL_TOO_LARGE || f == XPL_STOPPED) {
+		k->undecided = true;
+	}
+	if (f == XPL_FOUND) {
+		*o = (struct xpl_order){ .key = k->key };
+		xpl_steps_of(d->traces.v[k->trace], &path, &o->steps, &o->n);
+	}
+	xpl_path_free(&path);
+	return f == XPL_FOUND;
+}
+
 err_t xpl_pcr_step(struct xpl_drive *d, bool *done)
 {
+	size_t room = xpl_drive_room(d);
+	xpl_orders orders = { 0 };
 	struct xpl_known *k;
 
-	while (!xpl_drive_over(d) && (k = best(d))) {
-		struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
-		uint32_t trace = k->trace, steps[4], number;
-		uint64_t key = k->key;
-		enum xpl_found f;
-		err_t e = NULL;
+	while (orders.n < room && !xpl_drive_over(d) && (k = best(d))) {
+		struct xpl_order o;
 
-		memcpy(steps, k->steps, sizeof steps);
-		k->wanted = false; /* until another trace shows it in another way */
-		f = solve(d, k, trace, steps, k->n, MAX_STATES, &path);
-		if (f == XPL_TOO_LARGE || f == XPL_STOPPED)
-			k->undecided = true;
-		if (f == XPL_FOUND) {
-			struct mach_step *order;
-			size_t n;
-
-			xpl_steps_of(d->traces.v[trace], &path, &order, &n);
-			e = xpl_drive_try(d, order, n, &number);
-			free(order);
-			if (!e && xpl_known_at(d, key)->status != XPL_COVERED)
-				d->not_enforced++;
-		}
-		xpl_path_free(&path);
-		if (e || f == XPL_FOUND)
-			return e;
+		if (solve_best(d, k, &o))
+			vec_push(&orders, o);
 	}
-	*done = true;
-	return NULL;
+	*done = !orders.n;
+	return xpl_drive_try_all(d, &orders);
 }
 
 /* ---- in the end ---- */
-
-struct order {
-	uint64_t key;
-	struct mach_step *steps;
-	size_t n;
-};
 
 struct settling {
 	struct xpl_drive *d;
 	uint32_t trace;
 	uint64_t n;
-	VEC(struct order) orders; /* to execute */
+	xpl_orders orders; /* to execute */
 };
 
 /* An instance of a pattern that was never shown: does any order of this trace show it? */
@@ -190,7 +132,7 @@ static bool settle_one(void *arg, const struct xpl_pattern *p)
 	struct settling *s = arg;
 	struct xpl_known *k = xpl_known_at(s->d, p->key);
 	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = s->d };
-	struct order o = { .key = p->key };
+	struct xpl_order o = { .key = p->key };
 
 	if (k->status == XPL_COVERED || k->undecided)
 		return false;
@@ -219,14 +161,20 @@ static bool settle_one(void *arg, const struct xpl_pattern *p)
 static err_t execute_found(struct settling *s)
 {
 	err_t e = NULL;
-	uint32_t number;
 
-	for (size_t i = 0; i < s->orders.n; i++) {
-		struct order *o = &s->orders.v[i];
+	for (size_t i = 0; i < s->orders.n;) {
+		xpl_orders now = { 0 };
 
-		if (!e && xpl_known_at(s->d, o->key)->status != XPL_COVERED && !xpl_drive_over(s->d))
-			e = xpl_drive_try(s->d, o->steps, o->n, &number);
-		free(o->steps);
+		for (size_t room = xpl_drive_room(s->d); i < s->orders.n && now.n < room; i++) {
+			struct xpl_order *o = &s->orders.v[i];
+
+			if (!e && xpl_known_at(s->d, o->key)->status != XPL_COVERED && !xpl_drive_over(s->d))
+				vec_push(&now, *o);
+			else
+				free(o->steps);
+		}
+		if (now.n)
+			e = xpl_drive_try_all(s->d, &now);
 	}
 	vec_free(&s->orders);
 	return e;

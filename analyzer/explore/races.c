@@ -181,32 +181,42 @@ static err_t run_order(struct xpl_drive *d, const struct xpl_executor *exec, str
 {
 	const struct xpl_trace *t = d->traces.v[trace];
 	struct xpl_path path = { .stop = xpl_drive_stops, .stop_arg = d };
-	struct mach_step *order;
-	size_t n;
+	struct xpl_order order = { 0 };
 	err_t e = NULL;
 
 	*done = false;
 	if (xpl_search_order(t, first, second, MAX_STATES, &path) == XPL_FOUND) {
-		xpl_steps_of(t, &path, &order, &n);
-		e = exec->run(exec->arg, order, n, seen);
+		xpl_steps_of(t, &path, &order.steps, &order.n);
+		e = exec->run(exec->arg, &order, seen);
 		r->orders++;
-		if (!e) {
+		if (!e && seen->trace) {
 			size_t a = where(seen->trace, &t->events.v[first]), b = where(seen->trace, &t->events.v[second]);
 
 			*done = a < b && b != SIZE_MAX && seen->tried.end != MACH_TRIED_LEFT;
 			/* What comes after a crash is not seen any more. */
 			*done |= a != SIZE_MAX && seen->tried.end == MACH_TRIED_FAILED;
 		}
-		free(order);
+		free(order.steps);
 	}
 	xpl_path_free(&path);
 	return e;
 }
 
-static bool fails(const struct xpl_drive *d, const struct xpl_seen *s)
+/* Like any failing order it is confirmed on the real program, where there is one. */
+static bool fails(struct xpl_drive *d, const struct xpl_seen *s)
 {
-	(void)d;
-	return s->tried.end == MACH_TRIED_FAILED || s->tried.end == MACH_TRIED_STUCK;
+	bool stop = false;
+
+	if (s->tried.end != MACH_TRIED_FAILED && s->tried.end != MACH_TRIED_STUCK)
+		return false;
+	return !d->o->failed ||
+	       d->o->failed(d->o->arg, s, s->tried.end == MACH_TRIED_STUCK ? XPL_BAD_DEADLOCK : XPL_BAD_FAILED, &stop);
+}
+
+/* The machine alone says that it fails: what the real program does then is not known. */
+static bool is_doubtful(const struct xpl_seen *s, bool failed)
+{
+	return !failed && (s->tried.end == MACH_TRIED_FAILED || s->tried.end == MACH_TRIED_STUCK);
 }
 
 static bool same_end(const struct xpl_seen *a, const struct xpl_seen *b)
@@ -224,12 +234,15 @@ static err_t judge(struct xpl_drive *d, const struct xpl_executor *exec, struct 
 	if (!e)
 		e = run_order(d, exec, r, k->trace, k->events[1], k->events[0], &turned, &two);
 	if (!e && (one || two)) {
-		const struct xpl_seen *worse = two && (!one || fails(d, &turned) || !fails(d, &as)) ? &turned : &as;
+		bool bad = one && fails(d, &as), worse = two && fails(d, &turned);
+		const struct xpl_seen *told = two && (!one || worse || !bad) ? &turned : &as;
 
-		k->outcome = (one && fails(d, &as)) || (two && fails(d, &turned)) ? XPL_RACE_FAILS :
-			     !one || !two ? XPL_RACE_NOT_EXECUTED :
+		one &= !is_doubtful(&as, bad);
+		two &= !is_doubtful(&turned, worse);
+		k->outcome = bad || worse ? XPL_RACE_FAILS : !one || !two ? XPL_RACE_NOT_EXECUTED :
 			     same_end(&as, &turned) ? XPL_RACE_SAME : XPL_RACE_DIFFERS;
-		k->why = worse->tried.why ? xstrdup(worse->tried.why) : NULL;
+		k->decides = one && two && bad != worse;
+		k->why = told->tried.why ? xstrdup(told->tried.why) : NULL;
 	}
 	xpl_seen_free(&as);
 	xpl_seen_free(&turned);
@@ -242,7 +255,10 @@ static int worst_first(const void *a, const void *b)
 
 	if (x->outcome != y->outcome)
 		return x->outcome < y->outcome ? -1 : 1;
-	return x->first.pc != y->first.pc ? (x->first.pc > y->first.pc) - (x->first.pc < y->first.pc) :
+	if (x->decides != y->decides)
+		return x->decides ? -1 : 1;
+	return x->events[0] != y->events[0] ? (x->events[0] > y->events[0]) - (x->events[0] < y->events[0]) :
+	       x->first.pc != y->first.pc ? (x->first.pc > y->first.pc) - (x->first.pc < y->first.pc) :
 					    (x->second.pc > y->second.pc) - (x->second.pc < y->second.pc);
 }
 

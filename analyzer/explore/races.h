@@ -23,6 +23,7 @@ struct xpl_race {
 	uint64_t address;
 	uint64_t pairs;          /* instances in the traces that were seen */
 	enum xpl_race_outcome outcome;
+	bool decides;            /* one of its orders fails and the other does not */
 	char *why;               /* how the order that is worse ended, malloc'd */
 	/* private */
 	uint32_t trace, events[2];
@@ -34,7 +35,10 @@ struct xpl_races {
 	bool more;               /* than are looked at */
 };
 
-/* All races of the traces of d, executed on exec, as long as d's options give it time. */
+/*
+ * All races of the traces of d, executed on exec, as long as d's options give it time. Of those with one outcome the ones
+ * that decide it come first, then those that come earlier in an execution: what comes later may be a consequence.
+ */
 err_t xpl_races_find(struct xpl_drive *d, const struct xpl_executor *exec, struct xpl_races *out);
 void xpl_races_free(struct xpl_races *r);
 

@@ -1,209 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Depth first through the states of a trace; see search.h. */
-#include "analyzer/explore/search.h"
+#include "analyzer/explore/search_internal.h"
 
 #include <string.h>
 
-/*
- * A state is one array of 64-bit words: per thread its position and flags, per variable its value,
- * per object two words (owner and depth; readers, or: waiting and woken; or a count).
- */
 #define STOP_EVERY 4096u /* states: a millisecond or so */
-#define POSITION(w) ((uint32_t)(w))
-#define ALIVE (1ull << 32)   /* was made */
-#define STOPPED (1ull << 33) /* its last read saw something else: what it does then is not known */
-
-struct search {
-	const struct xpl_trace *t;
-	size_t words, vars_at, objects_at;
-	/* pattern */
-	const uint32_t *steps;
-	unsigned nsteps;
-	bool loose; /* others may write between the steps, and reads see what they see: executing it decides */
-	/* visited: hashes of states */
-	uint64_t *seen;
-	size_t nseen, cap;
-	uint64_t most;
-	struct xpl_path *path;
-	const struct xpl_ways *ways;
-	uint32_t *position; /* for callbacks */
-	uint64_t *now;      /* scratch */
-	bool *try_on;       /* by object: somebody tries to lock it */
-};
-
-static uint64_t *var_word(const struct search *s, uint64_t *st, uint32_t v)
-{
-	return &st[s->vars_at + v];
-}
-
-static uint64_t *object_word(const struct search *s, uint64_t *st, uint32_t o)
-{
-	return &st[s->objects_at + 2 * o];
-}
-
-static const struct xpl_event *next_of(const struct search *s, const uint64_t *st, uint32_t t)
-{
-	uint32_t at = POSITION(st[t]);
-
-	if (!(st[t] & ALIVE) || st[t] & STOPPED)
-		return NULL;
-	if (at < s->t->threads[t].events.n)
-		return xpl_at(s->t, t, at);
-	return s->t->threads[t].waits ? &s->t->threads[t].pending : NULL;
-}
-
-static bool is_pending(const struct search *s, const struct xpl_event *e)
-{
-	return e == &s->t->threads[e->thread].pending;
-}
-
-static bool is_free(const uint64_t *o, const struct xpl_object *obj, uint32_t t, bool shared)
-{
-	uint64_t owner = o[0] >> 32; /* thread + 1 */
-
-	if (shared)
-		return !owner;
-	return (!owner && !o[1]) || (owner == t + 1 && obj->recursive);
-}
-
-enum can { CAN, CANNOT, OTHERWISE }; /* OTHERWISE: with another outcome than in the trace */
-
-static enum can can_go(const struct search *s, uint64_t *st, const struct xpl_event *e, uint64_t *value)
-{
-	uint64_t *o = e->target != XPL_NONE && !xpl_is_access(e) ? object_word(s, st, e->target) : NULL;
-	const struct xpl_object *obj = o ? &s->t->objects.v[e->target] : NULL;
-	bool can;
-
-	switch (e->op) {
-	case XPL_READ:
-	case XPL_RMW:
-		*value = *var_word(s, st, e->target) & e->mask;
-		return *value == e->value ? CAN : OTHERWISE;
-	case XPL_LOCK:
-		return is_free(o, obj, e->thread, e->shared) ? CAN : CANNOT;
-	case XPL_TRY:
-		*value = is_free(o, obj, e->thread, e->shared);
-		return (bool)*value == (bool)e->result ? CAN : OTHERWISE;
-	case XPL_WAIT_OUT:
-		can = is_free(object_word(s, st, e->mutex), &s->t->objects.v[e->mutex], e->thread, false);
-		return can && (!e->result || o[1]) ? CAN : CANNOT;
-	case XPL_SEM_WAIT:
-		return (int64_t)o[0] > 0 ? CAN : CANNOT;
-	case XPL_SEM_TRY:
-		*value = (int64_t)o[0] > 0;
-		return (bool)*value == (bool)e->result ? CAN : OTHERWISE;
-	case XPL_BAR_OUT:
-		return obj->count <= 0 || (int64_t)o[0] >= obj->count * e->result ? CAN : CANNOT;
-	case XPL_ONCE_RUN:
-		return o[0] == 0 ? CAN : CANNOT;
-	case XPL_ONCE_END:
-		return e->result || o[0] == 2 ? CAN : CANNOT;
-	case XPL_JOIN:
-		return s->t->threads[e->peer].ended &&
-				       POSITION(st[e->peer]) == s->t->threads[e->peer].events.n ?
-			       CAN : CANNOT;
-	default:
-		return CAN;
-	}
-}
-
-static void acquire(uint64_t *o, uint32_t t, bool shared)
-{
-	if (shared)
-		o[1]++;
-	else
-		o[0] = (uint64_t)(t + 1) << 32 | ((uint32_t)o[0] + 1);
-}
-
-static void release(uint64_t *o)
-{
-	if ((uint32_t)o[0] > 1)
-		o[0]--;
-	else if (o[0])
-		o[0] = 0;
-	else if (o[1])
-		o[1]--;
-}
-
-static void go(const struct search *s, uint64_t *st, const struct xpl_event *e)
-{
-	uint64_t *o = e->target != XPL_NONE && !xpl_is_access(e) ? object_word(s, st, e->target) : NULL;
-	uint64_t *v = xpl_is_access(e) ? var_word(s, st, e->target) : NULL;
-
-	st[e->thread]++;
-	switch (e->op) {
-	case XPL_WRITE:
-	case XPL_RMW:
-		*v = (*v & ~e->mask) | (e->wvalue & e->mask);
-		break;
-	case XPL_LOCK:
-		acquire(o, e->thread, e->shared);
-		break;
-	case XPL_TRY:
-		if (e->result)
-			acquire(o, e->thread, e->shared);
-		break;
-	case XPL_UNLOCK:
-		release(o);
-		break;
-	case XPL_WAIT_IN:
-		release(object_word(s, st, e->mutex));
-		o[0]++;
-		break;
-	case XPL_WAIT_OUT:
-		o[0]--;
-		if (e->result || o[1] > o[0])
-			o[1] -= o[1] > 0;
-		acquire(object_word(s, st, e->mutex), e->thread, false);
-		break;
-	case XPL_SIGNAL:
-		o[1] += o[1] < o[0];
-		break;
-	case XPL_BROADCAST:
-		o[1] = o[0];
-		break;
-	case XPL_SEM_WAIT:
-		o[0]--;
-		break;
-	case XPL_SEM_TRY:
-		o[0] -= e->result ? 1 : 0;
-		break;
-	case XPL_SEM_POST:
-	case XPL_BAR_IN:
-		o[0]++;
-		break;
-	case XPL_ONCE_RUN:
-		o[0] = 1;
-		break;
-	case XPL_ONCE_END:
-		o[0] = 2;
-		break;
-	case XPL_FORK:
-		st[e->peer] |= ALIVE;
-		break;
-	default:
-		break;
-	}
-}
-
-static void start(struct search *s, uint64_t *st)
+static void find_again(struct search *s)
 {
 	const struct xpl_trace *t = s->t;
+	uint32_t *has = xcalloc(t->objects.n * t->nthreads + 1, sizeof *has);
 
-	memset(st, 0, s->words * sizeof *st);
-	for (uint32_t i = 0; i < t->nthreads; i++)
-		st[i] = t->threads[i].from_start ? ALIVE : 0;
-	for (uint32_t i = 0; i < t->vars.n; i++)
-		*var_word(s, st, i) = t->vars.v[i].init;
-	for (uint32_t i = 0; i < t->objects.n; i++) {
-		const struct xpl_object *o = &t->objects.v[i];
-		uint64_t *w = object_word(s, st, i);
+	for (size_t i = 0; i < t->events.n; i++) {
+		const struct xpl_event *e = &t->events.v[i];
+		uint32_t *mine = &has[e->target == XPL_NONE || xpl_is_access(e) ? 0 : (size_t)e->target * t->nthreads + e->thread];
 
-		if (o->kind == XPL_MUTEX && o->owner != XPL_NONE)
-			acquire(w, o->owner, false);
-		else if (o->kind == XPL_SEM || o->kind == XPL_ONCE)
-			w[0] = (uint64_t)o->count;
+		if (e->op == XPL_UNLOCK && *mine)
+			--*mine;
+		if (e->op != XPL_LOCK || !e->shared || !(*mine)++)
+			continue;
+		if (!s->again)
+			s->again = xcalloc(t->events.n + 1, sizeof *s->again);
+		s->again[i] = *mine > 1;
 	}
+	free(has);
 }
 
 static void search_new(struct search *s, const struct xpl_trace *t, uint64_t most, struct xpl_path *path)
@@ -215,6 +34,7 @@ static void search_new(struct search *s, const struct xpl_trace *t, uint64_t mos
 	for (size_t i = 0; i < t->events.n; i++)
 		if (t->events.v[i].op == XPL_TRY)
 			s->try_on[t->events.v[i].target] = true;
+	find_again(s);
 	path->events.n = 0;
 	path->states = 0;
 	path->obstacles = (struct xpl_obstacles){ .object = XPL_NONE };
@@ -225,15 +45,14 @@ static void search_free(struct search *s)
 	free(s->seen);
 	free(s->position);
 	free(s->try_on);
+	free(s->again);
 }
 
 /* False: it was seen before. */
-static bool note_state(struct search *s, const uint64_t *st, unsigned step)
+static bool note_state(struct search *s, uint64_t hash, unsigned step)
 {
-	uint64_t h = step + 1;
+	uint64_t h = xpl_mix(hash, step + 1);
 
-	for (size_t i = 0; i < s->words; i++)
-		h = xpl_mix(h, st[i]);
 	h |= !h;
 	if (2 * (s->nseen + 1) > s->cap) {
 		uint64_t *old = s->seen;
@@ -282,19 +101,27 @@ static bool is_open(const struct search *s, uint32_t var, unsigned done)
 	return before && after;
 }
 
-static bool has_later_step(const struct search *s, uint32_t thread, unsigned done)
+/* This step's being one was a reason to refuse something. */
+static bool use(struct search *s, unsigned step)
+{
+	if (step >= s->path->obstacles.used)
+		s->path->obstacles.used = step + 1;
+	return true;
+}
+
+static bool has_later_step(struct search *s, uint32_t thread, unsigned done)
 {
 	for (unsigned i = done; i < s->nsteps; i++)
 		if (s->t->events.v[s->steps[i]].thread == thread)
-			return true;
+			return use(s, i);
 	return false;
 }
 
-static bool is_step(const struct search *s, uint32_t number)
+static bool is_step(struct search *s, uint32_t number)
 {
 	for (unsigned i = 0; i < s->nsteps; i++)
 		if (s->steps[i] == number)
-			return true;
+			return use(s, i);
 	return false;
 }
 
@@ -332,6 +159,7 @@ struct level {
 	uint32_t first;  /* thread tried first */
 	uint32_t tried;
 	unsigned done;
+	uint64_t hash;   /* of its state */
 	bool quiet;      /* only one way was worth trying, and has been */
 };
 
@@ -356,9 +184,9 @@ static uint32_t quiet_thread(struct search *s, uint64_t *st)
 	uint64_t value;
 
 	for (uint32_t t = 0; t < s->t->nthreads; t++) {
-		const struct xpl_event *e = next_of(s, st, t);
+		const struct xpl_event *e = xpl_state_next(s, st, t);
 
-		if (e && is_quiet(s, e) && !is_pending(s, e) && can_go(s, st, e, &value) == CAN)
+		if (e && is_quiet(s, e) && !xpl_state_is_pending(s, e) && xpl_state_can(s, st, e, &value) == CAN)
 			return t;
 	}
 	return XPL_NONE;
@@ -371,7 +199,7 @@ static bool is_deadlock(struct search *s, uint64_t *st)
 	bool waits = false;
 
 	for (uint32_t t = 0; t < s->t->nthreads; t++) {
-		const struct xpl_event *e = next_of(s, st, t);
+		const struct xpl_event *e = xpl_state_next(s, st, t);
 
 		if (!(st[t] & ALIVE))
 			continue;
@@ -380,7 +208,7 @@ static bool is_deadlock(struct search *s, uint64_t *st)
 			return false;
 		if (!e)
 			continue;
-		if (can_go(s, st, e, &value) != CANNOT)
+		if (xpl_state_can(s, st, e, &value) != CANNOT)
 			return false;
 		waits = true;
 	}
@@ -408,17 +236,39 @@ static bool tell_last(struct search *s, uint64_t *st)
 	return s->ways->last(s->ways->arg, s->position, memory_of(s, st), s->path);
 }
 
+/* A writer waits for a lock that a reader is about to acquire once more. */
+static bool tell_writers(struct search *s, uint64_t *st)
+{
+	bool enough = false;
+
+	for (uint32_t t = 0; t < s->t->nthreads && s->again && !enough; t++) {
+		const struct xpl_event *e = xpl_state_next(s, st, t);
+
+		if (!e || xpl_state_is_pending(s, e) || !s->again[s->t->threads[t].events.v[e->index]])
+			continue;
+		for (uint32_t w = 0; w < s->t->nthreads && !enough; w++) {
+			const struct xpl_event *f = w == t ? NULL : xpl_state_next(s, st, w);
+
+			s->position[t] = POSITION(st[t]);
+			s->position[w] = POSITION(st[w]);
+			if (f && f->op == XPL_LOCK && !f->shared && f->target == e->target && s->ways->deadlock)
+				enough = s->ways->deadlock(s->ways->arg, s->position, s->path, f);
+		}
+	}
+	return enough;
+}
+
 static bool tell_end(struct search *s, uint64_t *st)
 {
 	if (!s->ways)
 		return false;
-	if (tell_last(s, st))
+	if (tell_last(s, st) || tell_writers(s, st))
 		return true;
 	if (!s->ways->deadlock || !is_deadlock(s, st))
 		return false;
 	for (uint32_t t = 0; t < s->t->nthreads; t++)
 		s->position[t] = POSITION(st[t]);
-	return s->ways->deadlock(s->ways->arg, s->position, s->path);
+	return s->ways->deadlock(s->ways->arg, s->position, s->path, NULL);
 }
 
 static bool tell_way_out(struct search *s, uint64_t *st, const struct xpl_event *e, uint64_t value)
@@ -427,11 +277,11 @@ static bool tell_way_out(struct search *s, uint64_t *st, const struct xpl_event 
 
 	for (uint32_t t = 0; t < s->t->nthreads; t++)
 		s->position[t] = POSITION(st[t]);
-	if (!is_pending(s, e))
+	if (!xpl_state_is_pending(s, e))
 		vec_push(&s->path->events, s->t->threads[e->thread].events.v[e->index]);
 	const struct xpl_way_out w = { s->position, e->thread, e, value, s->path };
 	enough = s->ways->out && s->ways->out(s->ways->arg, &w);
-	if (!enough && !is_pending(s, e))
+	if (!enough && !xpl_state_is_pending(s, e))
 		s->path->events.n--;
 	return enough;
 }
@@ -439,12 +289,12 @@ static bool tell_way_out(struct search *s, uint64_t *st, const struct xpl_event 
 /* From the state at `depth' one event on, into the next; false: thread t has none that fits. */
 static bool advance(struct search *s, uint64_t *st, uint64_t *next, uint32_t t, unsigned *done, bool *enough)
 {
-	const struct xpl_event *e = next_of(s, st, t);
+	const struct xpl_event *e = xpl_state_next(s, st, t);
 	uint64_t value = 0;
 
 	if (!e)
 		return false;
-	enum can can = can_go(s, st, e, &value);
+	enum can can = xpl_state_can(s, st, e, &value);
 	if (can == OTHERWISE && s->loose)
 		can = CAN;
 	if (can == CANNOT) {
@@ -452,15 +302,15 @@ static bool advance(struct search *s, uint64_t *st, uint64_t *next, uint32_t t, 
 		return false;
 	}
 	if (s->ways) {
-		if (can == OTHERWISE || is_pending(s, e)) {
+		if (can == OTHERWISE || xpl_state_is_pending(s, e)) {
 			*enough = tell_way_out(s, st, e, value);
 			return false;
 		}
-	} else if (is_pending(s, e) || !fits(s, e, done, can == OTHERWISE)) {
+	} else if (xpl_state_is_pending(s, e) || !fits(s, e, done, can == OTHERWISE)) {
 		return false;
 	}
 	memcpy(next, st, s->words * sizeof *next);
-	go(s, next, e);
+	xpl_state_go(s, next, e);
 	if (can == OTHERWISE)
 		next[t] |= STOPPED;
 	return true;
@@ -473,10 +323,10 @@ static enum xpl_found walk(struct search *s)
 	size_t cap = 0;
 	enum xpl_found answer = XPL_IMPOSSIBLE;
 
-	vec_push(&levels, (struct level){ .first = first_of(s, 0, 0) });
 	states = xmalloc((cap = 64) * s->words * sizeof *states + 8);
-	start(s, states);
-	note_state(s, states, 0);
+	xpl_state_start(s, states);
+	vec_push(&levels, (struct level){ .first = first_of(s, 0, 0), .hash = xpl_state_hash(s, states) });
+	note_state(s, levels.v[0].hash, 0);
 	if (s->ways && tell_end(s, states)) {
 		answer = XPL_FOUND;
 		levels.n = 0;
@@ -514,13 +364,14 @@ static enum xpl_found walk(struct search *s)
 			}
 			continue;
 		}
-		const struct xpl_event *e = next_of(s, st, t);
+		const struct xpl_event *e = xpl_state_next(s, st, t);
 		if (!s->ways && done == s->nsteps) {
 			vec_push(&s->path->events, s->t->threads[t].events.v[e->index]);
 			answer = XPL_FOUND;
 			break;
 		}
-		if (!note_state(s, next, done))
+		uint64_t hash = l->hash + xpl_state_change(s, st, next, e);
+		if (!note_state(s, hash, done))
 			continue;
 		if (++s->path->states > s->most) {
 			answer = XPL_TOO_LARGE;
@@ -535,7 +386,7 @@ static enum xpl_found walk(struct search *s)
 			answer = XPL_FOUND;
 			break;
 		}
-		vec_push(&levels, (struct level){ .first = first_of(s, done, t), .done = done });
+		vec_push(&levels, (struct level){ .first = first_of(s, done, t), .done = done, .hash = hash });
 	}
 	vec_free(&levels);
 	free(states);
@@ -593,9 +444,9 @@ uint64_t xpl_search_memory(const struct xpl_trace *t)
 
 	search_new(&s, t, 0, &none);
 	st = xmalloc((s.words + 1) * sizeof *st);
-	start(&s, st);
+	xpl_state_start(&s, st);
 	for (size_t i = 0; i < t->events.n; i++)
-		go(&s, st, &t->events.v[i]);
+		xpl_state_go(&s, st, &t->events.v[i]);
 	h = memory_of(&s, st);
 	free(st);
 	search_free(&s);

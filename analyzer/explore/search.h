@@ -28,6 +28,7 @@ struct xpl_obstacles {
 	bool writes; /* another write of the variable comes between the steps */
 	uint32_t object; /* one that was waited for; XPL_NONE */
 	uint32_t reached; /* steps of the pattern that were reached, at most */
+	uint32_t used;    /* of its steps, from the first on, so many decided what was refused */
 };
 
 struct xpl_path {
@@ -63,8 +64,11 @@ struct xpl_ways {
 	void *arg;
 	/* true: enough */
 	bool (*out)(void *arg, const struct xpl_way_out *w);
-	/* No thread can go on in this state. */
-	bool (*deadlock)(void *arg, const uint32_t *position, const struct xpl_path *path);
+	/*
+	 * No thread can go on in this state. Or, with `first' (else NULL): a thread that has a lock for reading is about to acquire it
+	 * once more, and this event of a writer waits for it: whether that comes between is the lock's kind to say.
+	 */
+	bool (*deadlock)(void *arg, const uint32_t *position, const struct xpl_path *path, const struct xpl_event *first);
 	/* Every event is executed; memory is a hash of what the variables hold. NULL: not asked for. */
 	bool (*last)(void *arg, const uint32_t *position, uint64_t memory, const struct xpl_path *path);
 };

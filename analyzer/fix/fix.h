@@ -45,6 +45,7 @@ struct fix_trial {
 	double run_limit;     /* for one run; 0: from the first */
 	uint32_t jobs;
 	const char *input;    /* a file with the standard input of runs; NULL: ours */
+	int outside;          /* in a confined process: the socket of its helper, fix_serve(), which makes the runs; 0: not confined */
 };
 
 struct fix_count {
@@ -62,6 +63,9 @@ err_t fix_run_with(const struct fix_trial *t, const struct fix *f, const struct 
 		   struct fix_count *with, struct dsp_trial *out);
 void fix_count_free(struct fix_count *c);
 
+/* outside.c: makes runs for a confined process (analyzer/sandbox/); trial: a struct fix_trial with all but what the trace says. */
+int fix_serve(int sock, void *trial);
+
 /*
  * Tries the hints of a projection, in their order, until one holds, and ranks them by what that showed. Hints that
  * cannot be applied stay untried. ERR_NOANSWER: the program does not fail like that any more; nothing was tried.
@@ -76,6 +80,11 @@ void fix_find_trials(const char *trace, struct dsp *d);
 bool fix_strategy_of(const struct trc *t, char *strategy, size_t size, uint64_t *seed);
 
 /* Shared inside the room. */
+
+/* The runs with the fix, or (f NULL) without. */
+err_t fix_run(const struct fix_trial *t, const struct fix *f, struct fix_count *out);
+/* The same by the helper outside. */
+err_t fix_ask(const struct fix_trial *t, const struct fix *f, struct fix_count *out);
 
 #define FIX_MAX_COPIES 32
 

@@ -123,9 +123,14 @@ static err_t in_lab(const struct fix_trial *t, const struct fix *f, struct fix_c
 	return e;
 }
 
+err_t fix_run(const struct fix_trial *t, const struct fix *f, struct fix_count *out)
+{
+	return t->outside ? fix_ask(t, f, out) : in_lab(t, f, out);
+}
+
 err_t fix_run_without(const struct fix_trial *t, struct fix_count *out)
 {
-	return in_lab(t, NULL, out);
+	return fix_run(t, NULL, out);
 }
 
 static enum dsp_tried judge(const struct dsp_trial *t, bool applied)
@@ -144,7 +149,7 @@ static enum dsp_tried judge(const struct dsp_trial *t, bool applied)
 err_t fix_run_with(const struct fix_trial *t, const struct fix *f, const struct fix_count *without,
 		   struct fix_count *with, struct dsp_trial *out)
 {
-	TRY(in_lab(t, f, with));
+	TRY(fix_run(t, f, with));
 	*out = (struct dsp_trial){
 		.runs = with->runs, .failures = with->failures, .deadlocks = with->deadlocks,
 		.timeouts = with->timeouts, .without_runs = without->runs, .without_failures = without->failures,

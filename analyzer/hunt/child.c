@@ -46,6 +46,11 @@ static bool is_running(pid_t pid)
 	return false;
 }
 
+void child_spare(pid_t pid, bool spare)
+{
+	note_running(spare ? 0 : pid, spare ? pid : 0);
+}
+
 /* Parent and session of a process from /proc/PID/stat. */
 static bool family_of(const char *pid, pid_t *parent, pid_t *session)
 {

@@ -34,6 +34,9 @@ err_t child_start(struct child *c, const struct child_spec *spec, double limit);
 /* Waits until one of n children ends or passes its limit, or seconds pass. Index, or -1. */
 int child_wait_any(struct child *c, size_t n, double seconds);
 
+/* A child of ours that is no run (any more: !spare), and is not to be ended with what runs leave behind. */
+void child_spare(pid_t pid, bool spare);
+
 /* Orphans of whatever we start come to us instead of init: they can be ended. */
 void child_adopt_orphans(void);
 /* Ends those that came. */

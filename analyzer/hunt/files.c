@@ -61,7 +61,8 @@ err_t files_copy_tree(const char *from, const char *to)
 		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 		dup2(null, STDERR_FILENO);
-		execlp("cp", "cp", "-a", "--", from, to, (char *)NULL);
+		/* Not into a directory that is there already. */
+		execlp("cp", "cp", "-aT", "--", from, to, (char *)NULL);
 		_exit(127);
 	}
 	int status = 0;
@@ -70,6 +71,42 @@ err_t files_copy_tree(const char *from, const char *to)
 		return err_new(ERR_INPUT, "could not copy %s to %s (is there room?)", from, to);
 	}
 	return NULL;
+}
+
+#define MOST_NAMES 1000000u
+
+char *files_numbered(const char *dir, const char *name, unsigned n)
+{
+	const char *dot = strrchr(name, '.');
+	size_t stem = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+
+	return n < 2 ? xasprintf("%s/%s", dir, name) : xasprintf("%s/%.*s-%u%s", dir, (int)stem, name, n, name + stem);
+}
+
+err_t files_reserve(const char *dir, const char *name, char **out)
+{
+	for (unsigned n = 1;; n++) {
+		*out = files_numbered(dir, name, n);
+		if (!mkdir(*out, 0777))
+			return NULL;
+		err_t e = errno != EEXIST || n == MOST_NAMES ? err_errno("%s", *out) : NULL;
+		if (e)
+			return e;
+		free(*out);
+	}
+}
+
+err_t files_move_into(const char *from, const char *dir, char **path)
+{
+	const char *slash = strrchr(from, '/');
+
+	TRY(files_reserve(dir ? dir : ".", slash ? slash + 1 : from, path));
+	err_t e = files_move_tree(from, *path);
+	if (e)
+		rmdir(*path);
+	if (!dir)
+		memmove(*path, *path + 2, strlen(*path + 2) + 1); /* without the "./" */
+	return e;
 }
 
 /* Traces come and go with every run: memory is three times as fast as the disk. */

@@ -170,10 +170,8 @@ static void note_command(const struct hunt *h, const struct pick *p, const char 
 /* The trace moves to where the user wants it. *path: where it is now. */
 static err_t move_out(struct hunt *h, const char *trace, char **path)
 {
-	const char *base = strrchr(trace, '/') + 1;
+	err_t e = files_move_into(trace, h->o->out, path);
 
-	*path = h->o->out ? xasprintf("%s/%s", h->o->out, base) : xstrdup(base);
-	err_t e = files_move_tree(trace, *path);
 	if (e && !stays(h, trace, path)) {
 		fprintf(stderr, "csched hunt: %s; the trace is in %s\n", e->msg, *path);
 		err_free(e);

@@ -20,6 +20,17 @@ static const char *program_of(const struct trc *t)
 	return slash ? slash + 1 : path ? path : "";
 }
 
+/* Also by the name that it was started under: what that names may be a link to a file of another name. */
+static bool is_named(const struct trc *t, const char *name)
+{
+	const char *command = trc_identity(t, "command");
+	size_t n = command ? strcspn(command, " ") : 0, from = n;
+
+	while (from && command[from - 1] != '/')
+		from--;
+	return !strcmp(program_of(t), name) || (n - from == strlen(name) && !memcmp(command + from, name, n - from));
+}
+
 /* Programs that do nothing but start others: what they end with is what those ended with. */
 static bool only_starts(const struct trc *t)
 {
@@ -93,7 +104,7 @@ static bool goes_outside(const struct trc *t)
 /* ---- which one ---- */
 
 /* The page offset of the pc survives address randomisation. */
-static uint64_t print_of(const struct trc_failure *f)
+uint64_t pick_print(const struct trc_failure *f)
 {
 	uint64_t facts[5] = { f->rec.flags, (uint64_t)(unsigned)f->signal, f->regs[TRC_RIP] & 0xfff, f->text_len,
 			      (uint64_t)(unsigned)f->status };
@@ -132,7 +143,7 @@ static void take_failure(struct pick *p, const struct trc *t)
 {
 	free(p->text);
 	p->text = trace_failure_text(t->failure);
-	p->print = print_of(t->failure);
+	p->print = pick_print(t->failure);
 	p->kind = t->failure->rec.flags;
 	p->status = t->failure->status;
 }
@@ -141,7 +152,7 @@ static void take_failure(struct pick *p, const struct trc *t)
 static bool look_at(struct looking *l, const struct trc *t, char *path)
 {
 	struct pick *p = l->out;
-	bool named = l->name && !strcmp(program_of(t), l->name);
+	bool named = l->name && is_named(t, l->name);
 	int r = rank(t, l->started), kept = r + (named ? 10000 : 0);
 
 	p->outside |= goes_outside(t);

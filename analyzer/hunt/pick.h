@@ -26,4 +26,9 @@ struct pick {
 void pick_trace(const char *dir, const char *name, pid_t started, bool any, struct pick *out);
 void pick_free(struct pick *p);
 
+struct trc_failure;
+
+/* The point of a failure as a number: the same in every run that fails there. */
+uint64_t pick_print(const struct trc_failure *f);
+
 #endif

@@ -52,13 +52,19 @@ static uint64_t mix(uint64_t seed, uint64_t n)
 	return z ^ z >> 31;
 }
 
-/* Delays scale with the run: a fixed 5 ms found nothing in a 100-thread program. */
+/*
+ * Delays scale with the run: a fixed 5 ms found nothing in a 100-thread program. In a long run what matters may be over in a
+ * moment (requests to a server that is then told to end): there they are of all magnitudes.
+ */
+#define LONGEST_US 100000
 static unsigned delay_us(const struct plan *p, uint64_t random)
 {
-	static const double part[] = { 0.1, 0.25, 0.5, 1.0 };
+	static const double part[] = { 0.1, 0.25, 0.5, 1.0 }, of_longest[] = { 1.0, 0.3, 0.1, 0.03 };
 	double us = p->run_seconds * 1e6 * part[random % 4];
 
-	return us < 1000 ? 1000 : us > 100000 ? 100000 : (unsigned)us;
+	if (us > LONGEST_US)
+		us = LONGEST_US * of_longest[random / 4 % 4];
+	return us < 1000 ? 1000 : (unsigned)us;
 }
 
 static void learn(struct plan *p, uint64_t run, uint64_t random, char *out, size_t size)
@@ -77,11 +83,12 @@ static int rank(const struct ctl_site *s)
 {
 	if (!(s->flags & CTL_SITE_USED) || !(s->flags & CTL_SITE_MULTI))
 		return -1;
+	/* What was checked just before, and is used now. */
 	if (s->flags & CTL_SITE_RACY)
-		return 0;
-	return s->flags & CTL_SITE_SHARED ? 1 : s->flags & CTL_SITE_CALL ? 2 : -1;
+		return s->flags & CTL_SITE_PAIR ? 0 : 1;
+	return s->flags & CTL_SITE_SHARED ? 2 : s->flags & CTL_SITE_CALL ? 3 : -1;
 }
-#define RANKS 3
+#define RANKS 4
 
 /*
  * Shards share the sites out anew in each pass, which delays in another way: together they go through all of them in all
@@ -94,20 +101,35 @@ static bool is_mine(const struct plan *p, const struct ctl_site *s)
 	return p->shards < 2 || (mix(0, place) + p->pass) % p->shards == p->shard;
 }
 
-/* Inside a rank the order is the hash table's: as good as random, and the same each time. */
+/* What is executed again and again has had its chances without us: what is seldom comes first. */
+static unsigned bucket(const struct ctl_site *s)
+{
+	return s->hits < 32 ? 0 : s->hits < 1024 ? 1 : 2;
+}
+#define BUCKETS 3
+
+/* Inside a rank and a bucket the order is the hash table's: as good as random, and the same each time. */
 static void make_list(struct plan *p)
 {
 	if (!p->list)
 		p->list = xcalloc(CTL_MAX_SITES, sizeof *p->list);
 	p->nlist = p->at = 0;
-	for (int r = 0; p->sites && r < RANKS; r++)
-		for (uint32_t i = 0; i < CTL_MAX_SITES; i++)
-			if (rank(&p->sites->site[i]) == r && is_mine(p, &p->sites->site[i]))
+	for (unsigned turn = 0; p->sites && turn < RANKS * BUCKETS; turn++)
+		for (uint32_t i = 0; i < CTL_MAX_SITES; i++) {
+			const struct ctl_site *s = &p->sites->site[i];
+
+			if (s->flags && rank(s) == (int)(turn / BUCKETS) && bucket(s) == turn % BUCKETS && is_mine(p, s))
 				p->list[p->nlist++] = i;
+		}
 }
 
 static const struct ctl_site *next_site(struct plan *p)
 {
+	/* What was learned since comes to its turn with the others, not behind them. */
+	if (p->sites && p->sites->nshared != p->listed) {
+		p->listed = p->sites->nshared;
+		make_list(p);
+	}
 	if (p->at >= p->nlist) {
 		p->pass += p->nlist != 0;
 		make_list(p);
@@ -198,23 +220,30 @@ static void demote(struct plan *p, uint64_t random, char *out, size_t size)
 }
 
 /* The racy sites come first in the list; here they have a turn of their own. */
-static const struct ctl_site *next_racy(struct plan *p)
+static const struct ctl_site *next_with(struct plan *p, uint32_t flags, uint32_t *at)
 {
 	if (!p->nlist)
 		make_list(p);
 	for (uint32_t tried = 0; tried < p->nlist; tried++) {
-		const struct ctl_site *s = &p->sites->site[p->list[p->racy_at++ % p->nlist]];
+		const struct ctl_site *s = &p->sites->site[p->list[(*at)++ % p->nlist]];
 
-		if (s->flags & CTL_SITE_RACY)
+		if ((s->flags & flags) == flags)
 			return s;
 	}
 	return NULL;
 }
 
+static const struct ctl_site *next_racy(struct plan *p)
+{
+	return next_with(p, CTL_SITE_RACY, &p->racy_at);
+}
+
 /* Where no lock protects anything most failures begin: delayed there again and again, each time differently. */
 static void racy(struct plan *p, uint64_t random, char *out, size_t size)
 {
-	const struct ctl_site *s = next_racy(p);
+	/* Every other time one that is the second of two steps. */
+	const struct ctl_site *pair = random >> 19 & 1 ? next_with(p, CTL_SITE_RACY | CTL_SITE_PAIR, &p->pair_at) : NULL;
+	const struct ctl_site *s = pair ? pair : next_racy(p);
 	unsigned how = random >> 16 & (CTL_HOW_AFTER | CTL_HOW_SOME);
 
 	if (!s) {
@@ -272,6 +301,14 @@ static void native(struct plan *p, uint64_t random, char *out, size_t size)
 	snprintf(out, size, "%s", "");
 }
 
+/* Who shares what with whom may depend on who gets which task: a few runs do not show all of it. */
+static void learn_more(struct plan *p, uint64_t random, char *out, size_t size)
+{
+	static const unsigned permille[] = { 5, 50, 300 };
+
+	snprintf(out, size, "learn/%u/%u", permille[random % 3], delay_us(p, random >> 8) / 4);
+}
+
 typedef void strategy_function(struct plan *, uint64_t, char *, size_t);
 
 static void automatic(struct plan *p, uint64_t random, char *out, size_t size)
@@ -280,7 +317,7 @@ static void automatic(struct plan *p, uint64_t random, char *out, size_t size)
 	 * delay where threads meet, or a particular start order. */
 	static strategy_function *const turn[] = { site,   start,  demote, racy,   sample, demote, site,
 						   pct,    racy,   demote, shared, site,   sync_noise,
-						   racy,   demote, meet,   site,   meet,   racy, native };
+						   racy,   demote, meet,   site,   meet,   racy,   native, learn_more };
 	uint32_t n = p->turns++;
 
 	turn[n % (sizeof turn / sizeof *turn)](p, random, out, size);

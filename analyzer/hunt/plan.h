@@ -21,8 +21,9 @@ struct plan {
 	uint32_t shard, shards;   /* of so many (0: one) that hunt together, from 0: seeds and sites of its own */
 	/* private */
 	uint32_t *list;           /* indices of sites to go through; what is tried first comes first */
-	uint32_t nlist, at, racy_at;
+	uint32_t nlist, at, racy_at, pair_at;
 	uint32_t pass;            /* times the list was gone through */
+	uint32_t listed; /* shared sites when the list was made */
 	uint32_t turns;
 	bool ordered;             /* the run just planned needs tickets */
 };

@@ -151,7 +151,7 @@ static bool read_site(struct shard_file *s, char *line)
 {
 	struct ctl_site x;
 
-	if (s->sites.n >= CTL_MAX_SITES || !small(&line, 16, &x.module) || !small(&line, 16, &x.offset) ||
+	if (s->sites.n >= SHARD_MOST_SITES || !small(&line, 16, &x.module) || !small(&line, 16, &x.offset) ||
 	    !small(&line, 16, &x.flags) || !small(&line, 10, &x.hits))
 		return false;
 	vec_push(&s->sites, x);
@@ -323,13 +323,12 @@ static int by_place(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void unite_sites(struct shard_file *all)
+static void settle_sites(struct shard_file *all)
 {
 	size_t n = 0;
 
-	if (!all->sites.n)
-		return;
-	qsort(all->sites.v, all->sites.n, sizeof *all->sites.v, by_place);
+	if (all->sites.n)
+		qsort(all->sites.v, all->sites.n, sizeof *all->sites.v, by_place);
 	for (size_t i = 1; i < all->sites.n; i++) {
 		struct ctl_site *last = &all->sites.v[n], *now = &all->sites.v[i];
 
@@ -340,7 +339,43 @@ static void unite_sites(struct shard_file *all)
 		last->flags |= now->flags;
 		last->hits = now->hits > last->hits ? now->hits : last->hits;
 	}
-	all->sites.n = n + 1;
+	all->settled_sites = all->sites.n = all->sites.n ? n + 1 : 0;
+}
+
+static int by_number(double a, double b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_failure(const struct shard_failure *x, const struct shard_failure *y)
+{
+	const uint64_t a[] = { x->print, x->count, x->seed, x->run, x->kind }, b[] = { y->print, y->count, y->seed, y->run, y->kind };
+	int order = 0;
+
+	for (size_t i = 0; !order && i < sizeof a / sizeof *a; i++)
+		order = a[i] < b[i] ? -1 : a[i] > b[i];
+	order = order ? order : by_number(x->seconds, y->seconds);
+	order = order ? order : by_text(x->trace, y->trace);
+	order = order ? order : by_text(x->strategy, y->strategy);
+	return order ? order : by_text(x->text, y->text);
+}
+
+/* The same shard, the same number of runs: one of the two counts, and always the same one, whoever came first. */
+static int by_contents(const struct shard *x, const struct shard *y)
+{
+	int order = by_number(x->seconds, y->seconds);
+
+	order = order ? order : by_number(x->cpu, y->cpu);
+	order = order ? order : memcmp(x->statuses, y->statuses, sizeof x->statuses);
+	order = order ? order : by_number((double)x->failures.n, (double)y->failures.n);
+	for (size_t i = 0; !order && i < x->failures.n; i++)
+		order = by_failure(&x->failures.v[i], &y->failures.v[i]);
+	return order;
 }
 
 static int by_shard(const void *a, const void *b)
@@ -355,17 +390,7 @@ static int by_shard(const void *a, const void *b)
 		return x->index < y->index ? -1 : 1;
 	if (x->runs != y->runs)
 		return x->runs > y->runs ? -1 : 1;
-	/* The same shard, the same runs: whichever; but always the same one. */
-	if (x->seconds < y->seconds || x->seconds > y->seconds)
-		return x->seconds < y->seconds ? -1 : 1;
-	for (size_t i = 0; i < x->failures.n && i < y->failures.n; i++) {
-		const char *one = x->failures.v[i].trace, *other = y->failures.v[i].trace;
-		int order = strcmp(one ? one : "", other ? other : "");
-
-		if (order)
-			return order;
-	}
-	return 0;
+	return by_contents(x, y);
 }
 
 static bool same_shard(const struct shard *a, const struct shard *b)
@@ -373,34 +398,47 @@ static bool same_shard(const struct shard *a, const struct shard *b)
 	return a->seed == b->seed && a->of == b->of && a->index == b->index;
 }
 
-static void unite_shards(struct shard_file *all)
+static void settle_shards(struct shard_file *all)
 {
 	size_t n = 0;
 
-	qsort(all->shards.v, all->shards.n, sizeof *all->shards.v, by_shard);
+	if (all->shards.n)
+		qsort(all->shards.v, all->shards.n, sizeof *all->shards.v, by_shard);
 	for (size_t i = 1; i < all->shards.n; i++)
 		if (same_shard(&all->shards.v[n], &all->shards.v[i]))
 			free_failures(&all->shards.v[i]);
 		else
 			all->shards.v[++n] = all->shards.v[i];
-	all->shards.n = all->shards.n ? n + 1 : 0;
+	all->settled = all->shards.n = all->shards.n ? n + 1 : 0;
 }
+
+#define FEW 1024 /* shards, or sites, that are brought together for the first time */
 
 void shard_unite(struct shard_file *all, struct shard_file *more)
 {
 	if (!all->program) {
-		*all = *more;
-		*more = (struct shard_file){ 0 };
-	} else {
-		for (size_t i = 0; i < more->sites.n; i++)
-			vec_push(&all->sites, more->sites.v[i]);
-		for (size_t i = 0; i < more->shards.n; i++)
-			vec_push(&all->shards, more->shards.v[i]);
-		more->shards.n = 0;
-		all->steps = more->steps > all->steps ? more->steps : all->steps;
-		all->threads = more->threads > all->threads ? more->threads : all->threads;
-		shard_free(more);
+		all->program = more->program;
+		all->command = more->command;
+		all->build = more->build;
+		more->program = more->command = NULL;
 	}
-	unite_sites(all);
-	unite_shards(all);
+	for (size_t i = 0; i < more->sites.n; i++)
+		vec_push(&all->sites, more->sites.v[i]);
+	for (size_t i = 0; i < more->shards.n; i++)
+		vec_push(&all->shards, more->shards.v[i]);
+	more->shards.n = 0;
+	all->steps = more->steps > all->steps ? more->steps : all->steps;
+	all->threads = more->threads > all->threads ? more->threads : all->threads;
+	shard_free(more);
+	/* The same again and again takes no room, and sorting little time. */
+	if (all->shards.n > 2 * all->settled + FEW)
+		settle_shards(all);
+	if (all->sites.n > 2 * all->settled_sites + FEW)
+		settle_sites(all);
+}
+
+void shard_united(struct shard_file *all)
+{
+	settle_shards(all);
+	settle_sites(all);
 }

@@ -19,6 +19,7 @@
 
 #define SHARD_SUFFIX ".csched-shard"
 #define SHARD_MOST 100000 /* shards of one hunt */
+#define SHARD_MOST_SITES (1u << 21) /* of all shards together; one has CTL_MAX_SITES at most */
 
 struct shard_failure {
 	uint64_t print, count, seed, run;
@@ -44,6 +45,7 @@ struct shard_file {
 	uint64_t steps, threads;
 	VEC(struct ctl_site) sites;
 	VEC(struct shard) shards;
+	size_t settled, settled_sites; /* how many when equal ones were last brought together */
 };
 
 /* Traces are named relative to the file's directory where they lie in it. */
@@ -52,8 +54,12 @@ err_t shard_write(const struct shard_file *s, const char *path);
 err_t shard_read(const char *path, struct shard_file *out);
 void shard_free(struct shard_file *s);
 
-/* Unites: sites by module and offset; of the same shard the one with more runs stays. `more` is empty afterwards. */
+/*
+ * Unites: sites by module and offset; of the same shard the one with more runs stays. `more` is empty afterwards. After the last
+ * one, shard_united(). Takes time in proportion to what is added.
+ */
 void shard_unite(struct shard_file *all, struct shard_file *more);
+void shard_united(struct shard_file *all);
 /* Can they be united? The message names both. */
 err_t shard_same(const struct shard_file *a, const char *a_path, const struct shard_file *b, const char *b_path);
 

@@ -35,9 +35,17 @@ static demangle_fn *demangler(void)
 static void drop_clones(char *s)
 {
 	char *clone = strstr(s, " [clone ");
+	size_t n = clone ? strlen(clone) : 0;
 
-	if (clone)
+	if (!clone)
+		return;
+	/* But the body of a parallel region is: ".", and what follows it to the bracket, as C has it. */
+	if (strstr(clone, "omp") && clone[n - 1] == ']') {
+		memmove(clone, clone + 8, n - 9);
+		clone[n - 9] = '\0';
+	} else {
 		*clone = '\0';
+	}
 }
 
 /* Rust's names are C++'s with a hash behind them, which changes with every build; its signs are spelt out. */
@@ -109,6 +117,30 @@ char *img_type_text(const char *mangled)
 							      NULL;
 
 	return s ? s : xstrdup(mangled);
+}
+
+/*
+ * What compilers make of a piece of a function: the body of a parallel region ("main._omp_fn.0", "main.omp_outlined"), a Rust closure
+ * ("run::{{closure}}"). *n: the length of the function's name; NULL: it is none of these.
+ */
+static const char *piece_of(const char *name, size_t *n)
+{
+	static const struct {
+		const char *sign, *words;
+	} kinds[] = {
+		{ "._omp_fn.", "parallel region in " }, { ".omp_outlined", "parallel region in " },
+		{ ".omp._omp_", "parallel region in " }, { "::{{closure}}", "closure in " },
+	};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const char *at = strstr(name, kinds[i].sign);
+
+		if (at && at != name) {
+			*n = (size_t)(at - name);
+			return kinds[i].words;
+		}
+	}
+	return NULL;
 }
 
 /* ---- names for people --------------------------------------------------- */
@@ -183,12 +215,18 @@ const char *img_brief(struct img_set *set, const char *name)
 
 	if (known)
 		return (const char *)(uintptr_t)*known;
-	size_t n = without_parameters(name), start = after_return_type(name, n);
+	size_t piece = 0;
+	const char *words = piece_of(name, &piece);
+	char *whole = words ? xasprintf("%.*s", (int)piece, name) : NULL;
+	const char *from = whole ? whole : name;
+	size_t n = without_parameters(from), start = after_return_type(from, n);
 
+	strbuf_str(&b, words ? words : "");
 	if (n - start > LONG_NAME)
-		write_folded(&b, name + start, n - start);
+		write_folded(&b, from + start, n - start);
 	else
-		strbuf_add(&b, name + start, n - start);
+		strbuf_add(&b, from + start, n - start);
+	free(whole);
 	const char *text = img_keep(set, strbuf_take(&b));
 
 	img_table_put(&set->brief, (uintptr_t)name, (uintptr_t)text);

@@ -62,7 +62,10 @@ static void push(struct img_module *m, const char *function, struct spot s, bool
 		.module = m->name, .offset = offset, .inlined = inlined });
 }
 
-/* Compilers call what a lambda does artificial, too, but that somebody wrote. */
+/*
+ * Compilers call what a lambda does artificial, too, but that somebody wrote; and so with a piece that they cut out of a
+ * function, which has a dot in its name: "main._omp_fn.0" is the body of a parallel loop.
+ */
 static bool is_implicit(Dwarf_Die *function)
 {
 	Dwarf_Attribute attr;
@@ -71,7 +74,7 @@ static bool is_implicit(Dwarf_Die *function)
 	if (!dwarf_attr_integrate(function, DW_AT_artificial, &attr) || dwarf_formflag(&attr, &yes) || !yes)
 		return false;
 	const char *name = img_die_name(function);
-	return name && strcmp(name, "operator()") != 0;
+	return name && strcmp(name, "operator()") != 0 && !strchr(name, '.');
 }
 
 static const char *by_symbol(struct img_module *m, uint64_t vaddr, uint64_t *offset)

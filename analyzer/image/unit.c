@@ -43,8 +43,78 @@ static const char *linkage_by_symbol(struct img_module *m, Dwarf_Die *die)
 	return s && s->vaddr == entry && !strncmp(s->name, "_Z", 2) ? s->name : NULL;
 }
 
+/* Behind pointers, references and qualifiers. */
+static bool pointed_class(Dwarf_Die *die, Dwarf_Die *class)
+{
+	if (!img_die_type(die, class))
+		return false;
+	for (unsigned depth = 0; depth < 6; depth++) {
+		switch (dwarf_tag(class)) {
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+			return true;
+		case DW_TAG_pointer_type:
+		case DW_TAG_reference_type:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+			if (!img_die_type(class, class))
+				return false;
+			break;
+		default:
+			return false;
+		}
+	}
+	return false;
+}
+
+/* A lambda is the operator() of a class without a name (gcc: "<lambda()>"), whose declaration is where somebody wrote it. */
+static bool lambda_class(Dwarf_Die *function, Dwarf_Die *class)
+{
+	const char *plain = img_die_name(function), *name;
+	Dwarf_Die origin, child;
+	Dwarf_Attribute attr;
+
+	if (!plain || strcmp(plain, "operator()") != 0)
+		return false;
+	origin = *function;
+	while (dwarf_attr(&origin, DW_AT_abstract_origin, &attr) && dwarf_formref_die(&attr, &origin))
+		;
+	if (dwarf_child(&origin, &child) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter) {
+			if (!pointed_class(&child, class))
+				return false;
+			name = img_die_name(class);
+			return !name || !strncmp(name, "<lambda", 7);
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+static const char *lambda_name(struct img_module *m, Dwarf_Die *function)
+{
+	uint64_t *known = img_table_find(&m->set->brief, (uintptr_t)function->addr);
+	Dwarf_Die class;
+	int line;
+
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	if (!lambda_class(function, &class) || dwarf_decl_line(&class, &line))
+		return NULL;
+	const char *file = img_declared_in(&class), *slash = file ? strrchr(file, '/') : NULL;
+	const char *text = img_keep(m->set, xasprintf("lambda at %s:%d", file ? slash ? slash + 1 : file : "?", line));
+
+	img_table_put(&m->set->brief, (uintptr_t)function->addr, (uintptr_t)text);
+	return text;
+}
+
 const char *img_function_name(struct img_module *m, Dwarf_Die *die)
 {
+	const char *lambda = lambda_name(m, die);
+
+	if (lambda)
+		return lambda;
 	const char *linkage = img_linkage_name(die);
 	const char *plain = img_die_name(die), *text;
 

@@ -33,6 +33,36 @@ bool order_conflict(const struct sym_event *a, const struct sym_event *b)
 	return order_same_target(a, b) && (!order_is_access(a) || order_writes(a) || order_writes(b));
 }
 
+bool order_acquires(const struct sym_event *e)
+{
+	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
+	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result == 1);
+}
+
+uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32_t index)
+{
+	const struct sym_thread *th = &t->threads[thread];
+	uint32_t *released = xcalloc(t->nobjects + 1, sizeof *released), found = SYM_NONE;
+
+	for (uint32_t i = index; i-- > 0 && found == SYM_NONE;) {
+		const struct sym_event *e = &th->events[i];
+
+		if (e->op == SYM_UNLOCK)
+			released[e->target]++;
+		else if (order_acquires(e) && (!released[e->target] || !released[e->target]--))
+			found = i;
+	}
+	free(released);
+	return found;
+}
+
+void sched_order_free(struct sched_order *o)
+{
+	free(o->refs);
+	free(o->values);
+	*o = (struct sched_order){ 0 };
+}
+
 struct order_places order_places_of(const struct sym_trace *t, const struct sched_order *o)
 {
 	struct order_places p = { xcalloc(t->nthreads + 1, sizeof *p.at), (uint32_t)t->nthreads };

@@ -20,6 +20,8 @@ struct sched_order {
 	bool fails;
 };
 
+void sched_order_free(struct sched_order *o);
+
 struct sched_edge {
 	struct sched_ref before, after;
 };
@@ -34,6 +36,11 @@ bool order_writes(const struct sym_event *e);
 bool order_same_target(const struct sym_event *a, const struct sym_event *b);
 /* Their order matters: about the same, and not two reads. */
 bool order_conflict(const struct sym_event *a, const struct sym_event *b);
+
+/* A lock is acquired; semaphores are none. */
+bool order_acquires(const struct sym_event *e);
+/* Index of the acquisition of the lock that the thread holds before this event and acquired last; SYM_NONE: it holds none. */
+uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32_t index);
 
 /* Where each event stands in an order; it must live as long. */
 struct order_places {

@@ -19,8 +19,8 @@ static const char *const elements[] = {
 };
 
 static const char *const attributes[] = {
-	"aria-label", "aria-labelledby", "aria-pressed", "class", "colspan", "data-from", "data-key", "data-to", "href", "id", "scope",
-	"style", "title", "type",
+	"aria-label", "aria-labelledby", "aria-pressed", "class", "colspan", "data-from", "data-key", "data-thread", "data-to",
+	"data-variable", "href", "id", "scope", "style", "title", "type",
 };
 
 /* Their contents go with them. */
@@ -171,7 +171,7 @@ err_t clean_html(FILE *f, const char *s, size_t n)
 	if (p.at == n)
 		return err_new(ERR_INPUT, "its page is none that csched writes");
 	p.at += strlen("<body>");
-	html_begin(f, "csched", "a report from a redacted pack");
+	html_begin(f, "csched", "a report from a redacted pack", true);
 	while (p.at < n && !looking_at(&p, "</body>"))
 		if (s[p.at] == '<')
 			tag(&p);

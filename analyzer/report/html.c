@@ -1,6 +1,6 @@
 /*
  * The HTML report: one file, no network, readable without its script, which
- * only draws the arrows. The page forbids itself everything else (CSP), so that
+ * draws the arrows and adds what is to be worked with. The page forbids itself everything else (CSP), so that
  * even a hole in the escaping could not run a trace's strings.
  */
 #include "analyzer/report/html.h"
@@ -141,6 +141,26 @@ static void missing(FILE *f, const struct report *r)
 	free(why);
 }
 
+/* What the marks in the schedules mean; each line looks like what it explains. */
+static void legend(FILE *f)
+{
+	static const char *const lines[][2] = {
+		{ "flow", "the read sees the value of this write" },
+		{ "flow same", "the same in both orders" },
+		{ "initial", "the read sees the initial value" },
+		{ "wait", "in a deadlock: who waits for a lock, and where it was acquired" },
+		{ "varies", "a value that differs between the two orders" },
+		{ "context", "shown for orientation; the same in both orders" },
+		{ "region", "should be one atomic step" },
+		{ "outcome", "where the run fails, or passes that point" },
+	};
+
+	fputs("<details class=\"card legend\" id=\"legend\"><summary>Legend</summary><ul class=\"plain\">\n", f);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		fprintf(f, "<li><span class=\"sample %s\"></span>%s</li>\n", lines[i][0], lines[i][1]);
+	fputs("</ul></details>\n", f);
+}
+
 static void schedules(FILE *f, const struct report *r)
 {
 	bool both = r->dsp->has_alternate;
@@ -154,6 +174,29 @@ static void schedules(FILE *f, const struct report *r)
 	for (int w = 0; w <= both; w++)
 		html_schedule(f, r, w);
 	fputs("</section>\n", f);
+	legend(f);
+}
+
+static void command(FILE *f, char *text)
+{
+	if (text) {
+		fputs("<div class=\"command\"><pre><code>", f);
+		html_text(f, text);
+		fputs("</code></pre></div>\n", f);
+	}
+	free(text);
+}
+
+static void again(FILE *f, const struct report *r)
+{
+	char *replay = rep_replay(r), *debug = rep_debug(r);
+
+	if (replay || debug)
+		fputs("<section class=\"card\" id=\"again\"><h2>See it happen</h2>\n", f);
+	command(f, replay);
+	command(f, debug);
+	if (replay || debug)
+		fputs("</section>\n", f);
 }
 
 static void number_row(FILE *f, const char *what, size_t all, size_t part)
@@ -225,7 +268,7 @@ void report_html(FILE *f, const struct report *r)
 {
 	char *headline = rep_headline(r), *program = rep_program(r);
 
-	html_begin(f, program, headline);
+	html_begin(f, program, headline, false);
 	fputs("<a class=\"skip-link\" href=\"#schedules\">Skip to the schedules</a>\n<div class=\"wrap\">\n", f);
 	top(f, r, program, headline);
 	fputs("<div class=\"pair\">\n", f);
@@ -235,6 +278,7 @@ void report_html(FILE *f, const struct report *r)
 	fputs("</div>\n", f);
 	schedules(f, r);
 	html_full(f, r);
+	again(f, r);
 	fputs("<div class=\"pair\">\n", f);
 	numbers(f, r);
 	assumptions(f, r);

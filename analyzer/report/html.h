@@ -12,8 +12,9 @@ void html_text(FILE *f, const char *s);
 /* A sentence of ours: `name' becomes <code>name</code>. */
 void html_sentence(FILE *f, const char *s);
 
-/* The page up to and including <body>, and from behind its contents to the end. */
-void html_begin(FILE *f, const char *program, const char *headline);
+/* The page up to and including <body>, and from after its contents to the end. A foreign page gets
+ * no buttons that copy commands: nobody here vouches for them. */
+void html_begin(FILE *f, const char *program, const char *headline, bool foreign);
 void html_end(FILE *f);
 
 size_t html_lane_count(const struct report *r);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define EXCERPT 3      /* source lines on each side of the one meant */
+#define EXCERPT 6      /* source lines on each side of the one meant */
 #define FULL_MAX 20000 /* rows of the whole schedule: beyond that a page dies */
 
 static const char side_letter[DSP_SIDES] = { 'f', 'a' };
@@ -24,9 +24,23 @@ static void html_position(FILE *f, const struct report *r, const struct sym_even
 {
 	char *position = rep_position(r, (struct sched_ref){ e->thread, e->index });
 
-	if (position)
-		fprintf(f, "<p class=\"position\">position <code>%s</code></p>", position);
+	if (position) {
+		fputs("<p class=\"position\">position <code>", f);
+		html_text(f, position);
+		fputs("</code></p>", f);
+	}
 	free(position);
+}
+
+static bool is_library(const struct sym_frame *x)
+{
+	return dsp_is_runtime(x) || (!x->file && strstr(x->function, "+0x"));
+}
+
+/* A name that somebody calls: of a public function. */
+static bool is_plain(const char *name)
+{
+	return *name != '_' && strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(name);
 }
 
 void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
@@ -40,6 +54,13 @@ void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
 	for (uint32_t i = 0; i < s->n && i < 64; i++) {
 		const struct sym_frame *x = &s->frames[i];
 
+		/* Frames of the C and C++ libraries in a row are one line, but for the innermost that the program called. */
+		if (is_library(x) && i + 1 < s->n && is_library(&s->frames[i + 1]))
+			continue;
+		if (is_library(x) && (i + 1 == s->n || !rep_frame_matters(&s->frames[i + 1]) || !is_plain(x->function))) {
+			fputs("<li class=\"library\">library code</li>", f);
+			continue;
+		}
 		fputs("<li><code>", f);
 		html_text(f, x->function);
 		fputs("</code> <span class=\"file\">", f);
@@ -182,8 +203,12 @@ static void event(FILE *f, const struct report *r, enum dsp_which w, const struc
 		e->context ? " context" : "", is_outcome(r, e, w) ? " outcome" : "",
 		!e->executed && !is_outcome(r, e, w) ? " pending" : "");
 	event_id(f, w, e->ref);
-	fprintf(f, "\" data-key=\"%u-%u\" style=\"grid-column:%zu;grid-row:%zu\"><summary>"
-		"<span class=\"where\"><span>", e->ref.thread, e->ref.index, column + 1, row + 2);
+	fprintf(f, "\" data-key=\"%u-%u\" data-thread=\"", e->ref.thread, e->ref.index);
+	html_text(f, v.thread);
+	fputs("\" data-variable=\"", f);
+	html_text(f, v.subject);
+	fprintf(f, "\" style=\"grid-column:%zu;grid-row:%zu\"><summary><span class=\"where\"><span>",
+		column + 1, row + 2);
 	html_text(f, v.where);
 	fputs("</span></span><span class=\"what\">", f);
 	action(f, r, e, &v, w);
@@ -264,7 +289,7 @@ static void regions(FILE *f, const struct report *r, const struct dsp_side *s,
 		if (first == SIZE_MAX || last == SIZE_MAX || first > last)
 			continue;
 		fprintf(f, "<div class=\"region\" style=\"grid-column:%zu;grid-row:%zu / %zu\">"
-			"<span>ought to be atomic</span></div>\n",
+			"<span>should be one atomic step</span></div>\n",
 			lane_of(l, x->thread) + 1, first + 2, last + 3);
 	}
 }
@@ -347,8 +372,9 @@ static void lane_names(FILE *f, const struct report *r, const struct lanes *l, s
 		fprintf(f,
 			"<div class=\"rail\" style=\"grid-column:%zu;grid-row:2 / %zu\"></div>\n",
 			i + 1, rows + 2);
-		fprintf(f, "<div class=\"lane-name th%u\" style=\"grid-column:%zu\">",
-			color_of(l->threads[i]), i + 1);
+		fprintf(f, "<div class=\"lane-name th%u\" data-thread=\"", color_of(l->threads[i]));
+		html_text(f, th->id);
+		fprintf(f, "\" style=\"grid-column:%zu\">", i + 1);
 		html_text(f, th->id);
 		if (*rep_thread_label(r, l->threads[i])) {
 			fputs(" <small>", f);

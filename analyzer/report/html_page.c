@@ -14,18 +14,19 @@
 EMBED(report_page_css, "analyzer/report/page.css");
 EMBED(report_page_js, "analyzer/report/page.js");
 
-void html_begin(FILE *f, const char *program, const char *headline)
+void html_begin(FILE *f, const char *program, const char *headline, bool foreign)
 {
 	char hash[45];
 
 	sha256_base64(report_page_js, (size_t)(report_page_js_end - report_page_js), hash);
-	fprintf(f, "<!doctype html>\n<html lang=\"en\" class=\"no-script\">\n<head>\n"
+	fprintf(f, "<!doctype html>\n<html lang=\"en\" class=\"no-script%s\">\n<head>\n"
 		"<meta charset=\"utf-8\">\n"
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
 		"style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; "
 		"form-action 'none'\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"generator\" content=\"csched " CSCHED_VERSION "\">\n<title>", hash);
+		"<meta name=\"generator\" content=\"csched " CSCHED_VERSION "\">\n<title>",
+		foreign ? " foreign" : "", hash);
 	html_text(f, program);
 	fputs(": ", f);
 	html_text(f, headline);

@@ -85,6 +85,8 @@ const char *rep_assumption(const struct report *r, size_t idx);
 
 /* The command that enforces the failing order, for a shell; NULL: there is none. */
 char *rep_replay(const struct report *r);
+/* The command that puts gdb at the failure; NULL: there is none. */
+char *rep_debug(const struct report *r);
 char *rep_program(const struct report *r); /* without directories; malloc'd */
 const char *rep_failure_kind(const struct report *r);
 /* "SIGSEGV" into buf and returned; NULL when no signal is known. */

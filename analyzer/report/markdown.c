@@ -242,8 +242,16 @@ static void replay(FILE *f, const struct report *r)
 	if (command) {
 		fputs("\n### See it happen\n\n", f);
 		fence(f, longest + 1);
-		for (const char *c = command; *c; c++)
-			fputc((unsigned char)*c < ' ' || *c == 127 ? '?' : *c, f);
+		for (const char *c = command; *c;) {
+			uint32_t code;
+			size_t n = *c == '\t' ? 0 : rep_utf8(c, &code);
+
+			if (n)
+				fwrite(c, 1, n, f);
+			else
+				fputc('?', f);
+			c += n ? n : 1;
+		}
 		fputc('\n', f);
 		fence(f, longest + 1);
 	}

@@ -1,4 +1,6 @@
 #include "analyzer/report/internal.h"
+
+#include "analyzer/term.h"
 #include "analyzer/symtrace/sym_names.h"
 
 #include <string.h>
@@ -66,6 +68,17 @@ char *rep_replay(const struct report *r)
 	}
 	free(program);
 	return b.n ? strbuf_take(&b) : NULL;
+}
+
+char *rep_debug(const struct report *r)
+{
+	struct strbuf b = { 0 };
+
+	if (!r->trace_path || !r->position || r->redact)
+		return NULL;
+	strbuf_str(&b, "csched debug ");
+	strbuf_word(&b, r->trace_path, strlen(r->trace_path));
+	return strbuf_take(&b);
 }
 
 char *rep_program(const struct report *r)
@@ -184,4 +197,18 @@ void rep_phases(const struct report *r, struct rep_phase_list *out)
 		out->v[out->n++] = r->phases[i];
 	for (size_t i = 0; i < 4; i++)
 		out->v[out->n++] = solver[i];
+}
+
+char *report_event_line(const struct report *r, enum dsp_which w, const struct dsp_event *e)
+{
+	struct strbuf b = { 0 }, clean = { 0 };
+	struct rep_view v;
+
+	rep_view_shown(r, w, e, &v);
+	strbuf_fmt(&b, "%s  %s ", v.where ? v.where : "?", v.thread);
+	rep_action(&b, r, e, &v, w);
+	term_text(&clean, b.s, b.n);
+	rep_view_free(&v);
+	strbuf_free(&b);
+	return strbuf_take(&clean);
 }

@@ -30,6 +30,7 @@ struct report_proof {
 	unsigned agreed;
 	const char *why; /* or NULL */
 	bool fails_later; /* agreed, but another failure followed: why says it */
+	bool met;         /* agreed, and execution came to what decided the failure: its condition holds there */
 	bool left;        /* not agreed, because it could not be executed to its end: nothing is known */
 };
 
@@ -152,6 +153,9 @@ void report_markdown(FILE *f, const struct report *r);
 /* Finds out what its URIs are relative to, while the process may still look. */
 void report_sarif_prepare(void);
 void report_sarif(FILE *f, const struct report *r);
+
+/* An event as the reports show it, in a line: "crasher.c:45  T0.5 writes config = NULL"; malloc'd, safe for a terminal. */
+char *report_event_line(const struct report *r, enum dsp_which w, const struct dsp_event *e);
 
 /* Of several numbers, for whoever writes JSON: what trying a hint showed. */
 struct json;

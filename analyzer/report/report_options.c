@@ -8,11 +8,11 @@
 #include <string.h>
 
 const char report_options_help[] =
-	"      --html FILE       also write a page to look at in a browser\n"
+	"      --html FILE       also write an HTML page\n"
 	"      --dot FILE        also write a Graphviz graph\n"
 	"      --sarif FILE      also write SARIF 2.1.0, for editors and code hosts\n"
-	"      --json            answer as JSON (csched-report(5)) instead of text\n"
-	"      --markdown        answer as Markdown, to paste into an issue\n"
+	"      --json            print JSON (csched-report(5)) instead of text\n"
+	"      --markdown        print Markdown, to paste into an issue\n"
 	"      --redact          leave out values and memory contents\n"
 	"      --color WHEN      auto (default), always or never\n"
 	"      --width N         columns of the text report\n";

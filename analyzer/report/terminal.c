@@ -427,12 +427,11 @@ static void again(struct out *o)
 	text_add(&b, command, n, o->term.unicode);
 	fprintf(o->f, "%s\n", b.s);
 	strbuf_free(&b);
-	if (r->position) {
-		strbuf_str(&b, "  csched debug ");
-		strbuf_word(&b, r->trace_path, strlen(r->trace_path));
-		fprintf(o->f, "%s\n", b.s);
-		strbuf_free(&b);
-	}
+	char *debug = rep_debug(r);
+
+	if (debug)
+		fprintf(o->f, "  %s\n", debug);
+	free(debug);
 	free(program);
 }
 

@@ -247,7 +247,8 @@ void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event 
 		return;
 	s = &r->trace->stacks[e->stack];
 	for (const struct sym_frame *f = place; f < s->frames + s->n; f++) {
-		if (!rep_frame_matters(f))
+		/* Nor does a caller of which nothing is known but its library. */
+		if (!rep_frame_matters(f) || (f != place && !f->file && strstr(f->function, "+0x")))
 			continue;
 		if (shown == max) {
 			strbuf_str(b, " < ...");
@@ -260,6 +261,8 @@ void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event 
 const char *rep_thread_label(const struct report *r, uint32_t thread)
 {
 	const struct sym_thread *th = &r->trace->threads[thread];
+
+	const char *anything = NULL; /* without lines */
 
 	if (!r->redact && th->name && *th->name) /* its name is the program's memory */
 		return th->name;
@@ -274,10 +277,13 @@ const char *rep_thread_label(const struct report *r, uint32_t thread)
 		const struct sym_stack *s = &r->trace->stacks[e->stack];
 
 		for (uint32_t k = s->n; k-- > 0;)
-			if (rep_frame_matters(&s->frames[k]))
+			if (rep_frame_matters(&s->frames[k]) && s->frames[k].file)
 				return s->frames[k].function;
+		for (uint32_t k = s->n; !anything && k-- > 0;)
+			if (rep_frame_matters(&s->frames[k]))
+				anything = s->frames[k].function;
 	}
-	return "";
+	return anything ? anything : "";
 }
 
 /* ---- sentences ---- */

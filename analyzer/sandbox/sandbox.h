@@ -14,6 +14,7 @@
 #include "common/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sandbox_limits {
@@ -32,11 +33,14 @@ struct sandbox_limits {
 
 uint64_t sandbox_memory_default(void);
 
-/* What the child is to keep open besides the standard streams: /dev/null takes the place of standard input else. */
+#define SANDBOX_KEEP 2
+
+/* What the child keeps open besides the standard streams; /dev/null replaces standard input that it does not need. */
 struct sandbox_options {
 	const char *command; /* for messages */
 	struct sandbox_limits limits;
 	bool needs_input;    /* standard input is what it reads */
+	int keep[SANDBOX_KEEP]; /* further descriptors that stay open: ends of a helper's sockets; 0: none */
 };
 
 /*
@@ -44,6 +48,24 @@ struct sandbox_options {
  * ERR_INTERNAL, or ERR_NOANSWER when it was out of time. An end by SIGINT or SIGPIPE is ours, too.
  */
 int sandbox_run(const struct sandbox_options *o, int (*work)(void *), void *arg);
+
+/*
+ * A process outside that does for the confined one what only the command knows: start gdb, run the user's program. It is forked
+ * before anything is read, serves one end of a stream socket until the other is closed, and believes nothing that arrives there.
+ */
+struct sandbox_helper {
+	int sock; /* the confined process's end; 0: there is no helper */
+	int pid;
+};
+
+/* serve() runs in the new process and gives its exit status. */
+err_t sandbox_helper_start(int (*serve)(int sock, void *arg), void *arg, struct sandbox_helper *out);
+/* Closes our end; the exit status of serve(), or ERR_INTERNAL. */
+int sandbox_helper_end(struct sandbox_helper *h);
+
+/* Blocks until all of it was transferred; false: the other side is gone. For either end. */
+bool sandbox_send(int sock, const void *data, size_t n);
+bool sandbox_receive(int sock, void *data, size_t n);
 
 /* This process, now and for good. sock: where door.h asks, or -1: nowhere. */
 err_t sandbox_confine(const struct sandbox_limits *l, int sock);

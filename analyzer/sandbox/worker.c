@@ -21,7 +21,7 @@
 #define LAST_STATUS ERR_INTERNAL
 
 /* What the caller of csched had open is none of the trace's business. */
-static void close_others(int sock)
+static void close_others(int sock, const int *keep)
 {
 	DIR *d = opendir("/proc/self/fd");
 	VEC(int) fds = { 0 };
@@ -29,7 +29,7 @@ static void close_others(int sock)
 	for (struct dirent *e; d && (e = readdir(d));) {
 		int fd = atoi(e->d_name);
 
-		if (fd > 2 && fd != sock && fd != dirfd(d) && !newfile_is_held(fd))
+		if (fd > 2 && fd != sock && fd != keep[0] && fd != keep[1] && fd != dirfd(d) && !newfile_is_held(fd))
 			vec_push(&fds, fd);
 	}
 	if (d)
@@ -56,7 +56,7 @@ static void inside(const struct sandbox_options *o, int sock, pid_t parent, int 
 	if (getppid() != parent)
 		_exit(LAST_STATUS);
 	become_quiet(o->needs_input);
-	close_others(sock);
+	close_others(sock, o->keep);
 	err_t bad = sandbox_confine(&o->limits, sock);
 	int status = bad ? (int)bad->code : work(arg);
 

@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-#define GROW_QUESTIONS 24
-/* Effort (smt.h) for coming closer. */
-#define GROW_ALL 1.0
-/* For turning one pair; the next may be easier, so all are tried a little first. */
-#define TURN_ASK 1.0
-#define TURN_ASK_LAST 5.0
-#define TURN_ALL 15.0
-
 struct found {
 	uint32_t *order;
 	size_t n;

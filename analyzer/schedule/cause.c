@@ -11,19 +11,6 @@
 
 #include <string.h>
 
-/* Effort (smt.h) to find out whether one ordering is needed; more: it stays, unproved. */
-#define MINIMIZE_ASK 1.5
-#define MINIMIZE_ALL 20.0
-/* From so many on nobody reads it: only what is easy to drop is dropped. */
-#define CAUSE_MANY 64
-/* And from so many on even the question takes a second. */
-#define CAUSE_HOPELESS 1000
-#define MINIMIZE_MANY 2.0
-/* A few seconds, where nothing else tells. */
-#define MINIMIZE_STATES 1000000
-/* For making sure in a larger window. */
-#define PROOF_ALL 3.0
-
 typedef VEC(uint32_t) edge_list;
 
 struct cause {

@@ -11,26 +11,6 @@
 
 #include <string.h>
 
-#define FIRST_STUDY 256
-#define STUDY_GROWTH 4
-/*
- * Windows grow up to so many pairs of conflicting accesses (a few seconds, half
- * a gigabyte); what lies before is taken as it was found.
- */
-#define STUDY_PAIRS 60000
-#define BRANCH_ALL 20.0
-#define RELAX_ALL 4.0
-/* Per branch: all are tried a little before a hard one is tried harder. */
-#define BRANCH_QUICK 0.1
-#define BRANCH_ASK 0.5
-#define BRANCH_ASK_LAST 2.0
-/*
- * For a way along the recorded path, before branches are looked at: that a sum or a
- * count is the same in every order takes a solver for ever.
- */
-#define SAME_PATH_ASK 3.0
-#define SAME_PATH_LAST 20.0
-
 /* The longest stretch at the end whose conflicting pairs are not too many. */
 size_t study_affordable(const struct work *w)
 {

@@ -15,9 +15,6 @@
 
 #include <string.h>
 
-/* Events that could be executed instead of entering a state. */
-#define STATE_COST 12
-
 struct live {
 	uint32_t event;  /* the read */
 	uint64_t symbol;

@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-/* Writes tried on either side of each read. */
-#define FAR_WRITES 3
-#define FAR_READS 32
-
 struct reads {
 	const struct sched_view *v;
 	VEC(uint32_t) events;

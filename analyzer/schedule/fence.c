@@ -12,13 +12,6 @@
  */
 #include "analyzer/schedule/work.h"
 
-/* Effort (smt.h) for one question, and for dropping what is not needed. */
-#define FENCE_ASK 2.0
-#define FENCE_ALL 8.0
-
-/* Stores before a load that are looked at. */
-#define FENCE_STORES 6
-
 struct pair {
 	uint32_t store, load;
 	bool nearest; /* no store in between; those that are not come before the one that is */

@@ -8,9 +8,6 @@
 
 #include <string.h>
 
-/* Searching by states is for traces that have no time stamps to go by. */
-#define EXPLORE_EVENTS 20000
-
 struct guess {
 	struct work *w;
 	const struct sched_view *v;

@@ -1,11 +1,8 @@
 #include "analyzer/schedule/project.h"
+#include "analyzer/schedule/limits.h"
 #include "common/vec.h"
 
 #include <string.h>
-
-/* States remembered per variable; beyond that it is no longer asked. */
-#define STATE_LIMIT 400000
-#define DEPTH_LIMIT 20000
 
 /* Accesses of one thread to the variable that nothing of others comes between. */
 struct step {

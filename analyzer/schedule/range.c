@@ -4,9 +4,6 @@
  */
 #include "analyzer/schedule/work.h"
 
-/* Values of one variable that are tried one by one. */
-#define MOST_VALUES 4096
-
 /* Everything a variable can hold lies in [lowest base + down, highest base + up]. */
 struct range {
 	bool known; /* ... unless something else is written there, or they are too many */

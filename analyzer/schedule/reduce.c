@@ -13,9 +13,6 @@
 
 #include <string.h>
 
-/* Reduction is quadratic in the stretch it works on; what lies before stays. */
-#define REDUCE_EVENTS 2500
-
 struct reduction {
 	struct work *w;
 	struct check *c, *start; /* start: before the stretch */

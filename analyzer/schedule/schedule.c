@@ -148,15 +148,12 @@ err_t sched_feasible(const struct sym_trace *t, const struct sched_options *o,
 	return NULL;
 }
 
-void sched_order_free(struct sched_order *o)
-{
-	free(o->refs);
-	free(o->values);
-	memset(o, 0, sizeof *o);
-}
-
 char *sched_reach(const struct sched_answer *a)
 {
+	if (a->ncause && a->cause_tested)
+		return xasprintf("The root cause was found by executing, not by solving: the failing order with %s turned "
+				 "round does not fail%s.", a->ncause == 1 ? "this one pair" : "these pairs",
+				 a->ncause == 1 ? "" : ", and with any of them as it was no order was found that does not");
 	if (a->ncause && a->cause_executed)
 		return xasprintf("The root cause was found by executing, not by solving: with the failing order kept "
 				 "for its first %zu of %zu events, and then each thread going on as far as it "
@@ -166,6 +163,39 @@ char *sched_reach(const struct sched_answer *a)
 		return NULL;
 	return xasprintf("The root cause holds for every order of the last %zu of the %zu events; those before them "
 			 "keep the order in which they were found.", a->cause_events, a->failing.n);
+}
+
+static void *copied(const void *of, size_t n, size_t size)
+{
+	void *copy = xcalloc(n + 1, size);
+
+	if (n)
+		memcpy(copy, of, n * size);
+	return copy;
+}
+
+static struct sched_order order_copy(const struct sched_order *o)
+{
+	struct sched_order copy = *o;
+
+	copy.refs = copied(o->refs, o->n, sizeof *o->refs);
+	copy.values = o->values ? copied(o->values, o->nvalues, sizeof *o->values) : NULL;
+	return copy;
+}
+
+struct sched_answer *sched_answer_copy(const struct sched_answer *a)
+{
+	struct sched_answer *copy = copied(a, 1, sizeof *a);
+
+	copy->recorded = order_copy(&a->recorded);
+	copy->failing = order_copy(&a->failing);
+	copy->cause = copied(a->cause, a->ncause, sizeof *a->cause);
+	copy->delays = copied(a->delays, a->ndelays, sizeof *a->delays);
+	copy->alternates = copied(a->alternates, a->nalternates, sizeof *a->alternates);
+	for (size_t i = 0; i < a->nalternates; i++)
+		copy->alternates[i].order = order_copy(&a->alternates[i].order);
+	copy->why = a->why ? xstrdup(a->why) : NULL;
+	return copy;
 }
 
 void sched_answer_free(struct sched_answer *a)

@@ -73,6 +73,8 @@ struct sched_answer {
 	const char *rule;       /* found by this rule, not as a core; NULL: by none */
 	bool cause_executed;    /* found by executing an order that does not fail, which keeps ... */
 	size_t cause_kept;      /* ... so many events of the failing one */
+	bool cause_tested;      /* likewise; turning these pairs round is enough, and with any of them left as it was no order
+				 * was found that passes: delta debugging */
 	/*
 	 * SCHED_TSO, and the failure needs store buffers: kept in program order (a
 	 * fence between store and load) these pairs make it impossible along the
@@ -100,6 +102,7 @@ void sched_options_init(struct sched_options *o);
 err_t sched_solve(const struct sym_trace *t, const struct sched_options *o,
 		  struct sched_answer **out);
 void sched_answer_free(struct sched_answer *a);
+struct sched_answer *sched_answer_copy(const struct sched_answer *a);
 /*
  * For how much of the trace the root cause is proved, or how it was found, in words, malloc'd; NULL: for all of it, or
  * there is none.
@@ -121,6 +124,5 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
  */
 err_t sched_feasible(const struct sym_trace *t, const struct sched_options *o,
 		     struct sched_order *out, bool *found);
-void sched_order_free(struct sched_order *o);
 
 #endif

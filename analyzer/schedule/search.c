@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#define FIRST_WINDOW 160
-/* Up to here the whole trace is one window when a small one does not do. */
-#define WHOLE_AT_ONCE 400
-
 struct break_point {
 	bool good;   /* nothing broke */
 	size_t at;   /* else: the first event that does not fit, or n */

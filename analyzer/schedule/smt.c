@@ -1,19 +1,10 @@
 #include "analyzer/schedule/smt_propagate.h"
+#include "analyzer/schedule/limits.h"
 
 #include "common/log.h"
 
 #include <string.h>
 #include <time.h>
-
-/* What one unit of effort buys of Z3's own count, and of nodes the order looks at. */
-#define RESOURCES 4e6
-#define NODES 6e6
-/*
- * Seconds by the clock for one unit, at most, and for the least. Z3's count runs slowly over
- * long sums; on a machine that is not busy beyond measure this binds only there.
- */
-#define PATIENCE 3.0
-#define PATIENCE_LEAST 5.0
 
 double smt_now(void)
 {

@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-/* How many edges back a stronger one is looked for: keeps this linear. */
-#define CARRY_SEARCH 2000
-
 /* What other threads last did to one variable or object. */
 struct last {
 	uint32_t *write, *other; /* by thread: event, or VIEW_NONE */

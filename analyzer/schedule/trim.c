@@ -3,13 +3,11 @@
  * the branch, and behind it only what the failing thread needs to come to its failure. The rest
  * may have been the consequence of the branch; that it happened all the same is nothing to ask for.
  */
+#include "analyzer/schedule/limits.h"
 #include "analyzer/schedule/window.h"
 #include "common/vec.h"
 
 #include <string.h>
-
-/* It takes events times events: beyond this all is asked for. */
-#define MOST_EVENTS 20000
 
 struct trim {
 	const struct sched_view *v;
@@ -176,7 +174,7 @@ bool trim_cuts(const struct sched_view *v, const uint32_t *order, size_t n, uint
 	struct trim x = { .v = v, .cut = cut, .branch = v->conds[diverge].after };
 	uint32_t failing = v->t->failure.thread, fail;
 
-	if (v->n > MOST_EVENTS || x.branch == VIEW_NONE || failing == SYM_NONE || v->fail == VIEW_NONE ||
+	if (v->n > TRIM_EVENTS || x.branch == VIEW_NONE || failing == SYM_NONE || v->fail == VIEW_NONE ||
 	    failing == v->conds[diverge].thread)
 		return false;
 	fail = v->fail;

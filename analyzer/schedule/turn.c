@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-/* A lock section longer than this is not turned as a whole. */
-#define SECTION_SEARCH 400
-/* Pairs tried before the solver is asked. */
-#define TURN_LIMIT 200
-
 struct turn {
 	struct study *s;
 	const struct work *w;

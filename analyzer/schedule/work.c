@@ -33,9 +33,6 @@ void work_asked(struct work *w, size_t events)
 		w->a->stats.window = events;
 }
 
-/* Events per unit of effort; expressions aside. */
-#define EXECUTED 2e6
-
 void work_executed(struct work *w, size_t events)
 {
 	w->limit.spent += events / EXECUTED;

@@ -6,6 +6,7 @@
 #define CSCHED_SCHEDULE_WORK_H
 
 #include "analyzer/schedule/encode.h"
+#include "analyzer/schedule/limits.h"
 
 struct work {
 	const struct sched_options *o;
@@ -136,8 +137,6 @@ void turn_sort(const struct study *s, uint32_t *edges, size_t n); /* nearest pai
 enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
 			       size_t limit, uint32_t *out);
 /* Where to look for the cause (cause_window.c). */
-#define QUICK_ASK 0.3 /* effort (smt.h) of a question that is easy or not worth it */
-#define EXHAUST_STATES 40000 /* about a quarter of a second */
 /* A window in which something avoids the failure, or NULL; ... */
 struct study *find_study(struct work *w);
 /* ... how many events it may hold by the pairs in them, and in all, and the next size. */

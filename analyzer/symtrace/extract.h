@@ -21,7 +21,7 @@
 #ifndef CSCHED_SYMTRACE_EXTRACT_H
 #define CSCHED_SYMTRACE_EXTRACT_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/execute/orders.h"
 #include "analyzer/symtrace/symtrace.h"
 #include "common/vec.h"
 

@@ -457,7 +457,7 @@ err_t ext_build(struct ext *x)
 		.thread_exit = on_exit_thread,
 		.stop = on_stop,
 		.onward_insns = ext_onward_insns(x),
-		.onward = on_onward,
+		.onward = on_onward, .go_onward = mach_go_onward,
 		.symbols_from = share_count(x->share) ? x->from : UINT64_MAX,
 	};
 

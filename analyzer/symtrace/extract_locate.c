@@ -188,9 +188,17 @@ size_t ext_location_from(const struct ext *x, uint64_t address)
 	return lo;
 }
 
+/* "completed.0": a static that only the linker's table knows, of code that was not compiled with the program's. */
+static bool is_compilers(const struct img_name *n)
+{
+	const char *dot = n->type ? NULL : strrchr(n->text, '.');
+
+	return dot && dot[1] && !dot[1 + strspn(dot + 1, "0123456789")];
+}
+
 static enum ext_quality quality_of(const struct img_name *n)
 {
-	if (!strncmp(n->text, "0x", 2))
+	if (is_compilers(n) || !strncmp(n->text, "0x", 2))
 		return EXT_NAME_ADDRESS;
 	if (*n->text == '*')
 		return EXT_NAME_TARGET;

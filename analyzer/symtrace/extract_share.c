@@ -1,5 +1,6 @@
 #include "analyzer/symtrace/extract_share_internal.h"
 
+#include "analyzer/execute/orders.h"
 #include "analyzer/symtrace/extract_text.h"
 
 #include <sys/syscall.h>
@@ -380,6 +381,7 @@ err_t share_watch(struct share *s, struct mach_run *run, uint64_t from, uint64_t
 		.thread_exit = on_exit_thread,
 		.stop = on_stop,
 		.onward_insns = onward_insns,
+		.go_onward = mach_go_onward,
 	};
 
 	s->run = run;

@@ -11,7 +11,7 @@
 #ifndef CSCHED_SYMTRACE_EXTRACT_SHARE_H
 #define CSCHED_SYMTRACE_EXTRACT_SHARE_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 #include "analyzer/symtrace/extract_handed.h"
 #include "analyzer/symtrace/extract_level.h"
 #include "analyzer/symtrace/symtrace.h"

@@ -7,7 +7,7 @@
 #ifndef CSCHED_SYMTRACE_EXTRACT_SPIN_H
 #define CSCHED_SYMTRACE_EXTRACT_SPIN_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,8 @@
 /*
  * Names as who wrote the program knows them. Debug information tells how the C++
  * library keeps its containers; `names[10]' is what the source says, not
- * `names._M_impl._M_start[10]'. Members that begin with _M_ are the library's own.
+ * `names._M_impl._M_start[10]'. Members that begin with _M_ are the library's own; those that hold what a member function
+ * gives are called by it (`names.size()'), the others are the container.
  */
 #include "analyzer/symtrace/extract_internal.h"
 
@@ -61,13 +62,24 @@ static bool holds_elements(const struct step *s)
 	return is_one_of(s, names, sizeof names / sizeof *names);
 }
 
-/* The object is nothing but this. */
-static bool is_all_there_is(const struct step *s)
+/* What the program would call to see it; NULL: nothing. */
+static const char *seen_by(const struct step *s)
 {
-	static const char *const names[] = { "_M_start", "_M_elems", "_M_p", "_M_ptr", "_M_i", "_M_b", "_M_base",
-					     "_M_mutex", "_M_rwlock", "_M_cond", "_M_head_impl" };
+	static const struct {
+		const char *name, *call;
+	} members[] = {
+		{ "_M_finish", "size()" }, { "_M_node_count", "size()" }, { "_M_element_count", "size()" },
+		{ "_M_string_length", "size()" }, { "_M_size", "size()" }, { "_M_end_of_storage", "capacity()" },
+		{ "_M_allocated_capacity", "capacity()" }, { "_M_bucket_count", "bucket_count()" },
+		{ "_M_use_count", "use_count()" }, { "{_M_use_count", "use_count()" },
+	};
+	size_t len = s->name ? (size_t)(s->index - s->name) : 0;
 
-	return is_one_of(s, names, sizeof names / sizeof *names);
+	for (size_t i = 0; i < sizeof members / sizeof *members && len; i++)
+		if (strlen(members[i].name) <= len && !strncmp(members[i].name, s->name, strlen(members[i].name)) &&
+		    (*s->name == '{' || strlen(members[i].name) == len))
+			return members[i].call;
+	return NULL;
 }
 
 static bool is_beyond_first(const struct step *s)
@@ -96,8 +108,8 @@ static void say_internals(struct strbuf *b, const char *at)
 			last = s;
 		}
 	}
-	if (last.name && !is_all_there_is(&last))
-		strbuf_fmt(b, ".%.*s", (int)(last.end - last.name), last.name);
+	if (seen_by(&last))
+		strbuf_fmt(b, ".%s", seen_by(&last));
 }
 
 char *ext_spoken(char *text)

@@ -128,7 +128,7 @@ static err_t count_events(struct ext *x)
 	struct ext_survey *s = x->o->survey;
 	struct mach_hooks hooks = { .arg = x, .begin = ext_prelude_level, .access = count_access,
 				    .sync = on_sync, .thread_start = on_start, .stop = on_stop,
-				    .onward_insns = ext_onward_insns(x), .onward = on_onward };
+				    .onward_insns = ext_onward_insns(x), .onward = on_onward, .go_onward = mach_go_onward };
 
 	s->n = s->failing = s->accesses = s->until = x->until = 0;
 	s->computed.n = s->last_call.n = 0;

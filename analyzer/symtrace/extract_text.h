@@ -6,7 +6,7 @@
 #ifndef CSCHED_SYMTRACE_EXTRACT_TEXT_H
 #define CSCHED_SYMTRACE_EXTRACT_TEXT_H
 
-#include "analyzer/machine/machine.h"
+#include "analyzer/follow/machine.h"
 #include "analyzer/symtrace/extract_level.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the exported functions of a library and their types from ELF and DWARF. */
+/* Reads the types of a library's functions from DWARF. */
 #include "analyzer/testgen/api.h"
 
 #include "analyzer/testgen/api_internal.h"
@@ -7,18 +7,14 @@
 #include <ctype.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TYPE_DEPTH 16 /* typedefs and qualifiers in a row: more is damaged */
 
 /* ---- types ---- */
 
-static bool type_of(Dwarf_Die *die, Dwarf_Die *out)
+bool api_type_of(Dwarf_Die *die, Dwarf_Die *out)
 {
 	Dwarf_Attribute at;
 
@@ -26,7 +22,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *out)
 }
 
 /* Through typedefs and qualifiers; *name: the last typedef's. */
-static bool strip(Dwarf_Die *t, const char **name, bool *is_const)
+bool api_strip(Dwarf_Die *t, const char **name, bool *is_const)
 {
 	for (int i = 0; i < TYPE_DEPTH; i++) {
 		int tag = dwarf_tag(t);
@@ -38,7 +34,7 @@ static bool strip(Dwarf_Die *t, const char **name, bool *is_const)
 			*is_const = true;
 		else if (tag != DW_TAG_volatile_type && tag != DW_TAG_restrict_type && tag != DW_TAG_atomic_type)
 			return true;
-		if (!type_of(t, &next))
+		if (!api_type_of(t, &next))
 			return false; /* void */
 		*t = next;
 	}
@@ -60,13 +56,17 @@ int api_object_named(struct api *a, const char *name, bool cxx, bool typedef_onl
 	for (size_t i = 0; i < a->objects.n; i++)
 		if (!strcmp(a->objects.v[i].name, name))
 			return (int)i;
-	struct api_object o = { .name = xstrdup(name), .c_name = identifier(name), .cxx = cxx,
-				.typedef_only = typedef_only };
+	char *id = identifier(name);
+	struct api_object o = { .name = xstrdup(name), .cxx = cxx, .typedef_only = typedef_only };
+
+	/* A test of the C library includes headers that declare its structures themselves. */
+	o.c_name = strncmp(a->soname, "libc.so", 7) ? xstrdup(id) : xasprintf("its_%s", id);
+	free(id);
 	vec_push(&a->objects, o);
 	return (int)a->objects.n - 1;
 }
 
-static bool is_aggregate(int tag)
+bool api_is_aggregate(int tag)
 {
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
@@ -82,7 +82,7 @@ static char *scoped_name(Dwarf_Die *die, const char *name)
 		const char *outer = dwarf_diename(&scopes[i]);
 		int tag = dwarf_tag(&scopes[i]);
 
-		if (!outer || (tag != DW_TAG_namespace && !is_aggregate(tag)))
+		if (!outer || (tag != DW_TAG_namespace && !api_is_aggregate(tag)))
 			continue;
 		char *longer = xasprintf("%s::%s", outer, full);
 		free(full);
@@ -98,7 +98,8 @@ static bool die_is_cxx(Dwarf_Die *die)
 	int lang = dwarf_diecu(die, &cu, NULL, NULL) ? dwarf_srclang(&cu) : -1;
 
 	return lang == DW_LANG_C_plus_plus || lang == DW_LANG_C_plus_plus_11 ||
-	       lang == DW_LANG_C_plus_plus_14 || lang == DW_LANG_C_plus_plus_03;
+	       lang == DW_LANG_C_plus_plus_14 || lang == DW_LANG_C_plus_plus_03 ||
+	       lang == 0x2b || lang == 0x2c; /* C++17, C++20: not in every <dwarf.h> */
 }
 
 static bool is_std_string(const char *name)
@@ -117,8 +118,11 @@ static int object_of(struct api *a, Dwarf_Die *t, const char *typedef_name)
 	char *full = scoped_name(t, name);
 	int object = api_object_named(a, full, die_is_cxx(t), !tag_name);
 	free(full);
-	if (dwarf_attr_integrate(t, DW_AT_byte_size, &at) && !dwarf_formudata(&at, &size) && size < 1u << 24)
+	if (dwarf_attr_integrate(t, DW_AT_byte_size, &at) && !dwarf_formudata(&at, &size) && size < 1u << 24) {
 		a->objects.v[object].size = size;
+		if (!a->objects.v[object].read)
+			api_read_fields(t, &a->objects.v[object]);
+	}
 	return object;
 }
 
@@ -194,7 +198,7 @@ static void read_pointer(struct api *a, Dwarf_Die *t, bool reference, struct api
 	const char *name = NULL, *inner = NULL;
 	bool is_const = false, ignored = false;
 
-	if (!type_of(t, &to) || !strip(&to, &name, &is_const)) {
+	if (!api_type_of(t, &to) || !api_strip(&to, &name, &is_const)) {
 		out->kind = API_BYTES;
 		out->is_const = is_const;
 		out->spelling = xstrdup(is_const ? "const void *" : "void *");
@@ -202,10 +206,10 @@ static void read_pointer(struct api *a, Dwarf_Die *t, bool reference, struct api
 	}
 	int tag = dwarf_tag(&to);
 	out->is_const = is_const;
-	if (is_aggregate(tag) && is_std_string(dwarf_diename(&to))) {
+	if (api_is_aggregate(tag) && is_std_string(dwarf_diename(&to))) {
 		out->kind = API_STRING;
 		out->spelling = xstrdup(is_const ? "const void *" : "void *");
-	} else if (is_aggregate(tag)) {
+	} else if (api_is_aggregate(tag)) {
 		object_type(a, &to, name, is_const, API_OBJECT, out);
 	} else if (tag == DW_TAG_base_type || tag == DW_TAG_enumeration_type) {
 		struct api_type base = { 0 };
@@ -220,8 +224,8 @@ static void read_pointer(struct api *a, Dwarf_Die *t, bool reference, struct api
 	} else if (tag == DW_TAG_subroutine_type) {
 		out->kind = API_FUNCTION;
 		out->spelling = xstrdup("void *");
-	} else if (tag == DW_TAG_pointer_type && type_of(&to, &second) && strip(&second, &inner, &ignored) &&
-		   is_aggregate(dwarf_tag(&second))) {
+	} else if (tag == DW_TAG_pointer_type && api_type_of(&to, &second) && api_strip(&second, &inner, &ignored) &&
+		   api_is_aggregate(dwarf_tag(&second))) {
 		object_type(a, &second, inner, false, API_OUT, out);
 	} else if (tag == DW_TAG_pointer_type) {
 		out->kind = API_SCALAR; /* of size 0: what it holds is an address */
@@ -231,13 +235,51 @@ static void read_pointer(struct api *a, Dwarf_Die *t, bool reference, struct api
 	}
 }
 
+/* What a smart pointer holds: its first template argument. */
+static bool smart_target(Dwarf_Die *t, Dwarf_Die *to)
+{
+	const char *name = dwarf_diename(t);
+	Dwarf_Die child;
+
+	if (!name || (strncmp(name, "unique_ptr<", 11) && strncmp(name, "shared_ptr<", 11)) || dwarf_child(t, &child))
+		return false;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_template_type_parameter)
+			return api_type_of(&child, to);
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
+static void read_aggregate(struct api *a, Dwarf_Die *t, const char *name, struct api_type *out)
+{
+	Dwarf_Die to;
+	const char *inner = NULL;
+	bool is_const = false;
+
+	if (smart_target(t, &to) && api_strip(&to, &inner, &is_const) && api_is_aggregate(dwarf_tag(&to))) {
+		object_type(a, &to, inner, is_const, API_OBJECT, out);
+		out->is_smart = true;
+		return;
+	}
+	int object = object_of(a, t, name);
+
+	if (object == API_NONE || !a->objects.v[object].flat) {
+		trouble(out, "a structure by value with members this program cannot make");
+		return;
+	}
+	out->kind = API_STRUCT;
+	out->object = object;
+	out->size = (uint8_t)a->objects.v[object].size;
+	out->spelling = xasprintf("struct %s", a->objects.v[object].c_name);
+}
+
 void api_read_type(struct api *a, Dwarf_Die *type, struct api_type *out)
 {
 	Dwarf_Die t = *type;
 	const char *name = NULL;
 
 	*out = (struct api_type){ .object = API_NONE };
-	if (!strip(&t, &name, &out->is_const)) {
+	if (!api_strip(&t, &name, &out->is_const)) {
 		out->spelling = xstrdup("void");
 		return;
 	}
@@ -254,12 +296,14 @@ void api_read_type(struct api *a, Dwarf_Die *type, struct api_type *out)
 		read_pointer(a, &t, false, out);
 	} else if (tag == DW_TAG_reference_type) {
 		read_pointer(a, &t, true, out);
-	} else if (is_aggregate(tag) && is_std_string(dwarf_diename(&t))) {
+	} else if (api_is_aggregate(tag) && is_std_string(dwarf_diename(&t))) {
 		out->kind = API_STRING;
 		out->size = 32; /* by value: it is returned in memory of the caller's */
 		out->spelling = xstrdup("void *");
+	} else if (api_is_aggregate(tag)) {
+		read_aggregate(a, &t, name, out);
 	} else {
-		trouble(out, is_aggregate(tag) ? "a structure by value" : "a type this program does not know");
+		trouble(out, "a type this program does not know");
 	}
 }
 
@@ -269,7 +313,7 @@ static void read_result(struct api *a, Dwarf_Die *die, struct api_type *out)
 {
 	Dwarf_Die t;
 
-	if (type_of(die, &t)) {
+	if (api_type_of(die, &t)) {
 		api_read_type(a, &t, out);
 		return;
 	}
@@ -295,8 +339,14 @@ void api_read_signature(struct api *a, Dwarf_Die *die, struct api_function *f)
 			api_leave_out(f, "it has too many parameters");
 			return;
 		}
-		if (type_of(&child, &t))
-			api_read_type(a, &t, &f->params[f->nparams++]);
+		if (api_type_of(&child, &t)) {
+			struct api_type *p = &f->params[f->nparams++];
+
+			api_read_type(a, &t, p);
+			p->name = dwarf_diename(&child) ? xstrdup(dwarf_diename(&child)) : NULL;
+			if (p->is_smart)
+				trouble(p, "a smart pointer");
+		}
 	} while (!dwarf_siblingof(&child, &child));
 }
 
@@ -310,31 +360,54 @@ static const char *linkage_name(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
+/* What says nothing is private in a class and public elsewhere. */
+static bool is_public(Dwarf_Die *die)
+{
+	Dwarf_Die declaration = *die, *scopes = NULL;
+	Dwarf_Attribute at;
+	Dwarf_Word access = 0;
+
+	if (dwarf_attr_integrate(die, DW_AT_accessibility, &at))
+		return dwarf_formudata(&at, &access) || access == DW_ACCESS_public;
+	if (dwarf_attr_integrate(die, DW_AT_specification, &at) && !dwarf_formref_die(&at, &declaration))
+		return true;
+	int n = dwarf_getscopes_die(&declaration, &scopes);
+	bool in_class = n > 1 && dwarf_tag(&scopes[1]) == DW_TAG_class_type;
+	free(scopes);
+	return !in_class;
+}
+
+static void read_place(Dwarf_Die *die, struct api_function *f)
+{
+	int line = 0;
+
+	free(f->file);
+	f->file = dwarf_decl_file(die) ? xstrdup(dwarf_decl_file(die)) : NULL;
+	if (!dwarf_decl_line(die, &line))
+		f->line = (unsigned)line;
+}
+
 static void read_subprogram(struct api *a, Dwarf_Die *die)
 {
 	const char *symbol = linkage_name(die);
 	Dwarf_Addr low = 0;
-	Dwarf_Attribute at;
-	int line = 0;
 	bool placed = !dwarf_lowpc(die, &low);
 
 	for (size_t i = 0; i < a->functions.n; i++) {
 		struct api_function *f = &a->functions.v[i];
 
 		/* Constructors of C++ have no linkage name of their own: their address says which they are. */
-		if (f->result.spelling || !(placed ? f->offset == low : symbol && !strcmp(f->symbol, symbol)))
+		if (!(placed ? f->offset == low : symbol && !strcmp(f->symbol, symbol)))
+			continue;
+		/* Where it is defined counts, not where a class declares it. */
+		if (placed || !f->result.spelling)
+			read_place(die, f);
+		if (f->result.spelling)
 			continue;
 		api_read_signature(a, die, f);
 		f->cxx = die_is_cxx(die) && !strncmp(f->symbol, "_Z", 2);
-		f->file = dwarf_decl_file(die) ? xstrdup(dwarf_decl_file(die)) : NULL;
-		if (!dwarf_decl_line(die, &line))
-			f->line = (unsigned)line;
-		if (dwarf_attr_integrate(die, DW_AT_accessibility, &at)) {
-			Dwarf_Word access = 0;
-
-			if (!dwarf_formudata(&at, &access) && access != DW_ACCESS_public)
-				api_leave_out(f, "it is not public");
-		}
+		if (!is_public(die))
+			api_leave_out(f, "it is not public");
 	}
 }
 
@@ -350,14 +423,14 @@ static void walk(struct api *a, Dwarf_Die *die, int depth)
 
 		if (tag == DW_TAG_subprogram)
 			read_subprogram(a, &child);
-		else if (is_aggregate(tag) && dwarf_diename(&child))
+		else if (api_is_aggregate(tag) && dwarf_diename(&child))
 			object_of(a, &child, NULL);
-		if (tag == DW_TAG_namespace || is_aggregate(tag))
+		if (tag == DW_TAG_namespace || api_is_aggregate(tag))
 			walk(a, &child, depth + 1);
 	} while (!dwarf_siblingof(&child, &child));
 }
 
-static void read_units(struct api *a, Dwarf *dw)
+void api_read_units(struct api *a, Dwarf *dw)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
@@ -368,132 +441,4 @@ static void read_units(struct api *a, Dwarf *dw)
 		if (type == DW_UT_compile || type == DW_UT_partial)
 			walk(a, &die, 0);
 	}
-}
-
-/* ---- the library ---- */
-
-static void read_symbols(struct api *a, Elf *elf, Elf_Scn *scn, GElf_Shdr *sh)
-{
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = sh->sh_entsize ? sh->sh_size / sh->sh_entsize : 0;
-
-	for (size_t i = 1; data && i < n; i++) {
-		GElf_Sym s;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &s) || s.st_shndx == SHN_UNDEF || GELF_ST_TYPE(s.st_info) != STT_FUNC ||
-		    GELF_ST_BIND(s.st_info) == STB_LOCAL || GELF_ST_VISIBILITY(s.st_other) == STV_HIDDEN ||
-		    !(name = elf_strptr(elf, sh->sh_link, s.st_name)) || !*name)
-			continue;
-		struct api_function f = { .symbol = xstrdup(name), .name = api_demangle(name),
-					  .offset = s.st_value, .size = s.st_size, .object = API_NONE };
-		vec_push(&a->functions, f);
-	}
-}
-
-static int by_symbol(const void *x, const void *y)
-{
-	const struct api_function *f = x, *g = y;
-
-	return strcmp(f->symbol, g->symbol);
-}
-
-/* Shared libraries name no interpreter; the few that do (libc.so) say that they are no program. */
-static bool is_program(Elf *elf)
-{
-	size_t n = 0;
-	bool interpreter = false, has_soname = false;
-
-	if (elf_getphdrnum(elf, &n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-		Elf_Data *data;
-
-		if (!gelf_getphdr(elf, (int)i, &ph))
-			continue;
-		interpreter |= ph.p_type == PT_INTERP;
-		if (ph.p_type != PT_DYNAMIC ||
-		    !(data = elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_DYN)))
-			continue;
-		for (size_t k = 0; k < data->d_size / sizeof(Elf64_Dyn); k++) {
-			GElf_Dyn dyn;
-
-			if (gelf_getdyn(data, (int)k, &dyn))
-				has_soname |= dyn.d_tag == DT_SONAME;
-		}
-	}
-	return interpreter && !has_soname;
-}
-
-static err_t read_elf(struct api *a, Elf *elf)
-{
-	GElf_Ehdr eh;
-	Elf_Scn *scn = NULL;
-
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
-		return err_new(ERR_INPUT, "%s is not an ELF file; csched testgen takes a shared library", a->path);
-	if (eh.e_machine == EM_X86_64 && eh.e_type == ET_EXEC)
-		return err_new(ERR_NOANSWER, "%s is a program, no shared library: its functions can be called by no other program",
-			       a->path);
-	if (eh.e_machine != EM_X86_64 || eh.e_type != ET_DYN)
-		return err_new(ERR_INPUT, "%s is not a shared library for x86-64", a->path);
-	if (is_program(elf))
-		return err_new(ERR_NOANSWER, "%s is a program: its functions can be called by no other program, so no test can "
-			       "be made of them. Link the part in question as a shared library (-shared -fPIC -g)", a->path);
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr sh;
-
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_DYNSYM)
-			read_symbols(a, elf, scn, &sh);
-	}
-	if (!a->functions.n)
-		return err_new(ERR_NOANSWER, "%s exports no function", a->path);
-	qsort(a->functions.v, a->functions.n, sizeof *a->functions.v, by_symbol);
-	return NULL;
-}
-
-static err_t read_file(struct api *a, int fd, const char *header)
-{
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	err_t e = elf ? read_elf(a, elf) : err_new(ERR_INPUT, "%s: %s", a->path, elf_errmsg(-1));
-
-	if (e) {
-		elf_end(elf);
-		return e;
-	}
-	Dwarf *dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	if (dw)
-		read_units(a, dw);
-	api_read_constants(a, elf);
-	dwarf_end(dw);
-	elf_end(elf);
-	return header ? api_read_header(a, header) : NULL;
-}
-
-err_t api_read(const char *library, const char *header, struct api **out)
-{
-	char full[PATH_MAX];
-
-	if (!realpath(library, full))
-		return err_errno("%s", library);
-	int fd = open(full, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return err_errno("%s", full);
-	struct api *a = xcalloc(1, sizeof *a);
-	elf_version(EV_CURRENT);
-	a->path = xstrdup(full);
-	a->soname = xstrdup(strrchr(full, '/') + 1);
-	err_t e = read_file(a, fd, header);
-	close(fd);
-	if (!e && !a->has_debug && !header)
-		e = err_new(ERR_NOANSWER, "%s has no debug information, so nothing is known about its functions' "
-			    "parameters: build it with -g, or name its header with --header", a->path);
-	if (e) {
-		api_free(a);
-		return e;
-	}
-	api_assign_roles(a);
-	*out = a;
-	return NULL;
 }

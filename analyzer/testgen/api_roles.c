@@ -79,7 +79,7 @@ static bool has_any(const char *name, const char *const *words)
 }
 
 static const char *const ends[] = { "free", "destroy", "delete", "close", "release", "unref", "fini", "cleanup",
-				    "deinit", "dispose", "term", "finalize", "decref", NULL };
+				    "deinit", "dispose", "term", "end", "finalize", "decref", NULL };
 static const char *const begins[] = { "init", "initialize", "setup", "construct", "ctor", "create", "open", NULL };
 
 /* "list_free" and "list_destroy", but not "list_delete_item". */
@@ -111,8 +111,13 @@ static void cxx_role(struct api_function *f)
 {
 	if (is_special(f->symbol, 'C', '2') || is_special(f->symbol, 'D', '2') || is_special(f->symbol, 'D', '0'))
 		api_leave_out(f, "a variant of another constructor or destructor");
-	if (!f->nparams || f->params[0].kind != API_OBJECT)
+	if (!f->nparams || f->params[0].kind != API_OBJECT) {
+		if (f->result.kind == API_OBJECT && !f->result.is_const && strncmp(f->symbol, "_ZNK", 4)) {
+			f->object = f->result.object;
+			f->role = API_CONSTRUCTOR;
+		}
 		return;
+	}
 	f->object = f->params[0].object;
 	f->self = 0;
 	f->role = is_special(f->symbol, 'C', '1') || is_special(f->symbol, 'C', '2') ? API_INITIALISER :
@@ -181,14 +186,13 @@ static bool is_library_code(const struct api_function *f)
 
 static void check_usable(struct api_function *f)
 {
-	if (is_library_code(f))
+	f->is_theirs = is_library_code(f);
+	if (f->is_theirs)
 		api_leave_out(f, "it comes from a template or the C++ library");
 	if (!f->result.spelling) {
 		api_leave_out(f, "no debug information");
 		return;
 	}
-	if (f->variadic)
-		api_leave_out(f, "it takes a variable number of arguments");
 	for (unsigned i = 0; i < f->nparams; i++)
 		if (f->params[i].kind == API_OTHER)
 			api_leave_out(f, f->params[i].trouble);
@@ -196,8 +200,33 @@ static void check_usable(struct api_function *f)
 		api_leave_out(f, "it returns something this program does not know");
 	if (returns_text_owned(f) && f->nparams == API_PARAMS)
 		api_leave_out(f, "it has too many parameters");
+	if (strchr(f->symbol, '.'))
+		api_leave_out(f, "the compiler changed its parameters");
+	if (!strcmp(f->symbol, "main"))
+		api_leave_out(f, "it is the program itself");
 	if (!strcmp(f->symbol, "_init") || !strcmp(f->symbol, "_fini"))
 		api_leave_out(f, "it belongs to the loader");
+}
+
+/* Functions that take no object share what the library keeps in its own variables. */
+static void share_globals(struct api *a)
+{
+	a->globals = api_object_named(a, "global variables", false, false);
+	for (size_t i = 0; i < a->functions.n; i++) {
+		struct api_function *f = &a->functions.v[i];
+
+		if (f->result.spelling && f->object == API_NONE)
+			f->object = a->globals;
+	}
+}
+
+bool api_is_move(const struct api *a, const struct api_function *f, int object)
+{
+	if (f->left_out)
+		return false;
+	if (object != a->globals)
+		return f->object == object && f->role == API_METHOD;
+	return f->role == API_PLAIN || f->role == API_CONSTRUCTOR || f->role == API_FILLER;
 }
 
 void api_assign_roles(struct api *a)
@@ -213,6 +242,7 @@ void api_assign_roles(struct api *a)
 		else
 			c_role(a, f);
 	}
+	share_globals(a);
 }
 
 int api_find_object(const struct api *a, const char *name)
@@ -255,6 +285,29 @@ bool api_makes(const struct api_function *f, int object)
 	       (f->role == API_CONSTRUCTOR || f->role == API_FILLER || f->role == API_INITIALISER);
 }
 
+/* A function that works on an object of another type, and returns one of this. */
+bool api_hands_out(const struct api_function *f, int object)
+{
+	return !f->left_out && f->role == API_METHOD && f->object != object && f->result.kind == API_OBJECT &&
+	       f->result.object == object && !f->result.is_const && !f->result.takes;
+}
+
+bool api_is_made(const struct api *a, int object)
+{
+	for (size_t i = 0; i < a->functions.n; i++)
+		if (api_makes(&a->functions.v[i], object) || api_hands_out(&a->functions.v[i], object))
+			return true;
+	return false;
+}
+
+bool api_has_methods(const struct api *a, int object)
+{
+	for (size_t i = 0; i < a->functions.n; i++)
+		if (a->functions.v[i].object == object && a->functions.v[i].role == API_METHOD)
+			return true;
+	return false;
+}
+
 int api_next(const struct api *a, int object, enum api_role role, int from)
 {
 	for (size_t i = from < 0 ? 0 : (size_t)from; i < a->functions.n; i++) {
@@ -273,15 +326,13 @@ int api_likely_object(const struct api *a)
 
 	for (size_t o = 0; o < a->objects.n; o++) {
 		unsigned methods = 0;
-		bool made = false;
 
 		for (size_t i = 0; i < a->functions.n; i++) {
 			const struct api_function *f = &a->functions.v[i];
 
-			made |= api_makes(f, (int)o);
 			methods += !f->left_out && f->object == (int)o && f->role == API_METHOD;
 		}
-		if (made && methods > most) {
+		if (methods > most && api_is_made(a, (int)o)) {
 			most = methods;
 			best = (int)o;
 		}
@@ -291,8 +342,13 @@ int api_likely_object(const struct api *a)
 
 static void free_type(struct api_type *t)
 {
+	free(t->name);
 	free(t->spelling);
 	free(t->trouble);
+	for (size_t i = 0; i < t->texts.n; i++)
+		free(t->texts.v[i]);
+	vec_free(&t->texts);
+	vec_free(&t->numbers);
 	vec_free(&t->values);
 }
 
@@ -312,8 +368,13 @@ void api_free(struct api *a)
 			free_type(&f->params[p]);
 	}
 	for (size_t i = 0; i < a->objects.n; i++) {
-		free(a->objects.v[i].name);
-		free(a->objects.v[i].c_name);
+		struct api_object *o = &a->objects.v[i];
+
+		free(o->name);
+		free(o->c_name);
+		for (size_t k = 0; k < o->fields.n; k++)
+			free(o->fields.v[k].name);
+		vec_free(&o->fields);
 	}
 	for (size_t i = 0; i < a->remarks.n; i++)
 		free(a->remarks.v[i]);
@@ -322,6 +383,7 @@ void api_free(struct api *a)
 	vec_free(&a->remarks);
 	vec_free(&a->constants);
 	free(a->path);
+	free(a->module);
 	free(a->soname);
 	free(a);
 }

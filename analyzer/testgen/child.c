@@ -14,6 +14,8 @@
 
 #define STACK (256 * 1024) /* of the signal handlers: libgcc's unwinder needs room */
 
+#define MOST_TEXT 256        /* bytes of a text that is returned */
+
 struct cxx_string {
 	char *text;
 	size_t length;
@@ -23,15 +25,34 @@ struct cxx_string {
 static struct job *job;
 static unsigned char storage[JOB_STORAGE] __attribute__((aligned(64)));
 /* Where they lie depends on the call, not on which one comes first: objects may keep the address. */
-static uint64_t words[JOB_CALLS][API_PARAMS]; /* out-parameters */
-static unsigned char buffers[JOB_CALLS][API_PARAMS][JOB_BUFFER];
+static uint64_t words[JOB_CALLS][JOB_ARGS]; /* out-parameters */
+static unsigned char buffers[JOB_CALLS][JOB_ARGS][JOB_BUFFER];
+static unsigned char blocks[JOB_CALLS][JOB_ARGS][JOB_BLOCK_BYTES] __attribute__((aligned(16)));
+static unsigned char in_memory[JOB_CALLS][256] __attribute__((aligned(16))); /* results */
 static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B */
 static __thread int my_call = -1;
 
 static int64_t stub0(void) { return 0; }
 static int64_t stub1(void) { return 1; }
 
+uint64_t child_stub(bool one)
+{
+	return one ? (uint64_t)stub1 : (uint64_t)stub0;
+}
+
 /* ---- how it ends ---- */
+
+/* After a call to where no code is, the stack is that of the call: the unwinder begins inside it. */
+static void step_back(ucontext_t *u, const siginfo_t *info)
+{
+	greg_t *g = u->uc_mcontext.gregs;
+	uint64_t back;
+
+	if ((uint64_t)g[REG_RIP] != (uint64_t)info->si_addr || !state_readable((uint64_t)g[REG_RSP], &back, sizeof back))
+		return;
+	g[REG_RIP] = (greg_t)(back - 1);
+	g[REG_RSP] += 8;
+}
 
 static void failed(int sig, siginfo_t *info, void *context)
 {
@@ -47,10 +68,11 @@ static void failed(int sig, siginfo_t *info, void *context)
 	/* From here on a broken stack costs the frames, not the answer. */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
+	step_back(u, info);
 	int n = backtrace(frames, JOB_FRAMES);
 	unsigned first = 0;
 	for (int i = 0; i < n; i++)
-		if ((uint64_t)frames[i] == job->fault_pc)
+		if ((uint64_t)frames[i] == (uint64_t)u->uc_mcontext.gregs[REG_RIP])
 			first = (unsigned)i;
 	for (unsigned i = first; i < (unsigned)n; i++)
 		job->frames[job->nframes++] = (uint64_t)frames[i];
@@ -135,7 +157,18 @@ static uint64_t buffer(unsigned call, unsigned arg)
 	for (unsigned i = 0; i < JOB_BUFFER; i++)
 		b[i] = (unsigned char)(i + 1);
 	b[JOB_BUFFER - 1] = 0;
+	const struct job_arg *a = &job->calls[call].args[arg];
+	if (a->size)
+		strncpy((char *)b, job->text + a->value, JOB_BUFFER - 1);
 	return (uint64_t)b;
+}
+
+static uint64_t block(unsigned call, unsigned arg)
+{
+	const struct job_arg *a = &job->calls[call].args[arg];
+
+	memcpy(blocks[call][arg], job->text + a->value, a->size < JOB_BLOCK_BYTES ? a->size : JOB_BLOCK_BYTES);
+	return (uint64_t)blocks[call][arg];
 }
 
 static uint64_t argument(unsigned call, unsigned arg)
@@ -148,16 +181,58 @@ static uint64_t argument(unsigned call, unsigned arg)
 	case JOB_RESULT: return (uint64_t)job->results[a->value];
 	case JOB_OUT: return out_word(call, arg);
 	case JOB_PLACE: return place(call, arg);
-	case JOB_STUB: return a->value ? (uint64_t)stub1 : (uint64_t)stub0;
+	case JOB_STUB: return child_stub(a->value != 0);
+	case JOB_BLOCK: return block(call, arg);
 	case JOB_STRING: return make_string(job->text + a->value);
 	default: return (uint64_t)a->value;
 	}
 }
 
-/* An integer comes back in rax, a double in xmm0: this structure takes both. */
+/*
+ * An integer comes back in rax, a double in xmm0: this structure takes both. Called as a function with a variable number
+ * of arguments: others do not mind.
+ */
 struct both { int64_t i; double d; };
-typedef struct both any_function(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, double, double, double,
-				 double, double, double, double, double, int64_t, int64_t, int64_t, int64_t);
+typedef struct both any_function(int64_t, ...);
+
+#define INTEGERS 6
+#define VECTORS 8
+#define STACKED 16
+
+struct arguments {
+	int64_t g[INTEGERS], stack[STACKED];
+	double x[VECTORS];
+	unsigned ng, nx, nstack;
+};
+
+static void put_argument(struct arguments *to, enum job_way way, uint64_t v)
+{
+	double d;
+	float f;
+
+	memcpy(&d, &v, sizeof d);
+	if (way == JOB_BY_SINGLE) {
+		f = (float)d;
+		v = 0;
+		memcpy(&v, &f, sizeof f);
+	}
+	if (way == JOB_BY_INTEGER && to->ng < INTEGERS)
+		to->g[to->ng++] = (int64_t)v;
+	else if (way != JOB_BY_INTEGER && way != JOB_BY_STACK && to->nx < VECTORS)
+		memcpy(&to->x[to->nx++], &v, sizeof v);
+	else if (to->nstack < STACKED)
+		to->stack[to->nstack++] = (int64_t)v;
+}
+
+static struct both enter(uint64_t function, const struct arguments *a)
+{
+	const int64_t *g = a->g, *s = a->stack;
+	const double *x = a->x;
+
+	return ((any_function *)function)(g[0], g[1], g[2], g[3], g[4], g[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6],
+					  x[7], s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10],
+					  s[11], s[12], s[13], s[14], s[15]);
+}
 
 static int64_t narrowed(const struct job_call *c, struct both r)
 {
@@ -174,45 +249,51 @@ static int64_t narrowed(const struct job_call *c, struct both r)
 	return v;
 }
 
+/* Numbers that the call was given the addresses of, and the text that it returns. */
+static void note_filled(unsigned index, const uint64_t *values)
+{
+	const struct job_call *c = &job->calls[index];
+	uint64_t *h = &job->filled[index];
+
+	for (unsigned i = 0; i < c->nargs; i++) {
+		unsigned n = c->args[i].number;
+		uint64_t v = 0;
+
+		if (!n)
+			continue;
+		memcpy(&v, (const void *)values[i], n < sizeof v ? n : sizeof v);
+		*h = (*h ^ v) * 1099511628211ull;
+	}
+	char ch = 1;
+	for (uint64_t i = 0; c->result == API_TEXT && job->results[index] && i < MOST_TEXT && ch; i++) {
+		if (!state_readable((uint64_t)job->results[index] + i, &ch, 1))
+			break;
+		*h = (*h ^ (unsigned char)ch) * 1099511628211ull;
+	}
+}
+
 static void make_call(unsigned index)
 {
 	const struct job_call *c = &job->calls[index];
-	int64_t g[10] = { 0 };
-	double x[8] = { 0 };
-	unsigned ng = 0, nx = 0;
+	struct arguments a = { .ng = 0 };
+	uint64_t values[JOB_ARGS];
 	bool keeps = false;
-	struct { const void *at; uint8_t size; } numbers[API_PARAMS];
-	unsigned nnumbers = 0;
-	bool sret = c->result == API_STRING && c->result_size;
 
-	if (sret)
-		g[ng++] = (int64_t)make_string("");
-	for (unsigned i = 0; i < c->nargs; i++) {
-		uint64_t v = argument(index, i);
+	if (c->result_in_memory) {
+		uint64_t room = c->result == API_STRING ? make_string("") : (uint64_t)in_memory[index];
 
-		if (c->args[i].number)
-			numbers[nnumbers].at = (const void *)v, numbers[nnumbers++].size = c->args[i].number;
-		keeps |= c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE;
-		if (!(c->float_args & 1u << i)) {
-			if (ng < 10)
-				g[ng++] = (int64_t)v;
-		} else if (nx < 8) {
-			double d;
-			memcpy(&d, &v, sizeof d);
-			float f = (float)d;
-			if (c->single_args & 1u << i)
-				memcpy(&x[nx], &f, sizeof f);
-			else
-				x[nx] = d;
-			nx++;
-		}
+		put_argument(&a, JOB_BY_INTEGER, room);
 	}
-	any_function *f = (any_function *)(job->bias + c->offset);
+	for (unsigned i = 0; i < c->nargs; i++) {
+		values[i] = argument(index, i);
+		keeps |= c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE;
+		put_argument(&a, (enum job_way)c->args[i].way, values[i]);
+	}
+	uint64_t f = job->bias + c->offset;
 	my_call = (int)index;
 	job->failed_call = my_call; /* should it never come back */
-	step_call(index, (uint64_t)f);
-	struct both r = f(g[0], g[1], g[2], g[3], g[4], g[5], x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], g[6],
-			  g[7], g[8], g[9]);
+	step_call(index, f);
+	struct both r = enter(f, &a);
 	step_returned(index);
 	my_call = -1;
 	/* An out-parameter is the result; its word is read when the call is over. */
@@ -220,15 +301,12 @@ static void make_call(unsigned index)
 		for (unsigned i = 0; i < c->nargs; i++)
 			if (c->args[i].kind == JOB_OUT)
 				job->results[index] = *(int64_t *)job->results[index];
+	} else if (c->result == API_OBJECT && c->result_in_memory) {
+		memcpy(&job->results[index], in_memory[index], sizeof job->results[index]);
 	} else {
 		job->results[index] = narrowed(c, r);
 	}
-	for (unsigned i = 0; i < nnumbers; i++) {
-		uint64_t v = 0;
-
-		memcpy(&v, numbers[i].at, numbers[i].size < sizeof v ? numbers[i].size : sizeof v);
-		job->filled[index] = (job->filled[index] ^ v) * 1099511628211ull;
-	}
+	note_filled(index, values);
 	job->ran[index] = true;
 	__atomic_fetch_add(&job->calls_done, 1, __ATOMIC_RELAXED);
 }
@@ -243,8 +321,19 @@ static void make_part(unsigned part)
 /* ---- the three modes ---- */
 
 static sem_t turn[3];
-/* A thread that ends gives its cache of free memory back, and could disturb the other by that. */
+/*
+ * A thread that ends gives its cache of free memory back, and could disturb the other by that: both are done first, then A
+ * ends before B. What was freed twice is found then, in the same way each time.
+ */
 static pthread_barrier_t both_done;
+static pthread_t threads[2];
+
+static void end_in_turn(unsigned part, bool a)
+{
+	pthread_barrier_wait(&both_done);
+	if (part == JOB_B && a)
+		pthread_join(threads[0], NULL);
+}
 
 static void *serial_thread(void *arg)
 {
@@ -259,19 +348,17 @@ static void *serial_thread(void *arg)
 		make_call(job->order[i]);
 		sem_post(&turn[0]);
 	}
-	pthread_barrier_wait(&both_done);
+	end_in_turn(part, true);
 	return NULL;
 }
 
 static void serial_in_threads(void)
 {
-	pthread_t t[2];
-
 	for (unsigned i = 0; i < 3; i++)
 		sem_init(&turn[i], 0, 0);
 	pthread_barrier_init(&both_done, NULL, 2);
 	for (uintptr_t i = 0; i < 2; i++)
-		if (pthread_create(&t[i], NULL, serial_thread, (void *)(JOB_A + i)))
+		if (pthread_create(&threads[i], NULL, serial_thread, (void *)(JOB_A + i)))
 			_exit(0);
 	for (unsigned i = 0; i < job->norder; i++) {
 		unsigned part = job->calls[job->order[i]].part;
@@ -279,8 +366,7 @@ static void serial_in_threads(void)
 		sem_post(&turn[part == JOB_A ? 1 : 2]);
 		sem_wait(&turn[0]);
 	}
-	pthread_join(t[0], NULL);
-	pthread_join(t[1], NULL);
+	pthread_join(threads[1], NULL);
 }
 
 static void run_serial(void)
@@ -303,25 +389,20 @@ static void *stepped_thread(void *arg)
 	step_thread(part - JOB_A);
 	make_part(part);
 	step_end();
-	pthread_barrier_wait(&both_done);
+	end_in_turn(part, job->mode == JOB_CONCURRENT);
 	return NULL;
 }
 
 static void run_threads(bool a, bool b)
 {
-	pthread_t t[2];
-
 	pthread_barrier_init(&both_done, NULL, a && b ? 2 : 1);
 	step_init(job);
-	if (a && pthread_create(&t[0], NULL, stepped_thread, (void *)(uintptr_t)JOB_A))
+	if (a && pthread_create(&threads[0], NULL, stepped_thread, (void *)(uintptr_t)JOB_A))
 		_exit(0);
-	if (b && pthread_create(&t[1], NULL, stepped_thread, (void *)(uintptr_t)JOB_B))
+	if (b && pthread_create(&threads[1], NULL, stepped_thread, (void *)(uintptr_t)JOB_B))
 		_exit(0);
 	step_control();
-	if (a)
-		pthread_join(t[0], NULL);
-	if (b)
-		pthread_join(t[1], NULL);
+	pthread_join(threads[b], NULL);
 }
 
 /* Is it a value, not the address of something? */
@@ -368,6 +449,8 @@ void run_job(struct job *j)
 	}
 	if (j->want_state && j->object_call >= 0)
 		j->state = state_hash(j, (uint64_t)j->results[j->object_call], j->object_size);
+	else if (j->want_state)
+		j->state = state_hash(j, j->data_start, j->data_end - j->data_start);
 	j->results_hash = hash_results();
 	j->end = JOB_DONE;
 	_exit(0);

@@ -245,11 +245,11 @@ static uint32_t first_shared(const struct accesses *a, uint8_t call, const struc
 	return JOB_NEVER;
 }
 
-static void push(candidate_list_t *out, unsigned thread, uint32_t x, uint32_t y, unsigned rank)
+static void push(candidate_list_t *out, unsigned thread, uint32_t x, uint32_t y, unsigned rank, uint64_t place)
 {
 	uint8_t t = (uint8_t)thread, o = (uint8_t)!thread;
 	struct candidate c = { .segments = { { t, x }, { o, y }, { t, JOB_NEVER }, { o, JOB_NEVER } },
-			       .nsegments = y == JOB_NEVER ? 3 : 4, .rank = rank };
+			       .nsegments = y == JOB_NEVER ? 3 : 4, .rank = rank, .place = place << 1 | thread };
 
 	vec_push(out, c);
 }
@@ -269,7 +269,7 @@ static void deadlocks(const struct accesses *a, const struct accesses *b, unsign
 		for (unsigned k = 0; k < b->nlocks; k++)
 			if (!keeps_out(a->locks[i].address, b->locks[k].address) && holds_any(&a->locks[i], &b->locks[k]) &&
 			    holds_any(&b->locks[k], &a->locks[i]))
-				push(out, thread, a->locks[i].step, JOB_NEVER, 0);
+				push(out, thread, a->locks[i].step, JOB_NEVER, 0, a->locks[i].pc);
 }
 
 /* Where b's call that holds this step ends: its next call begins there. */
@@ -301,9 +301,10 @@ static void one_way(const struct trace *tb, const struct accesses *a, const stru
 			bool second = first < stop;
 			unsigned rank = y->kind == JOB_FREE ? 1 : x->kind == JOB_FREE ? 2 : changes(y) ? 3 : 5;
 			if (second)
-				push(out, thread, stop, call_end(tb, y), rank);
+				push(out, thread, stop, call_end(tb, y), rank, x->pc);
 			if (second || stop == x->step)
-				push(out, thread, stop, y->step + 1, rank + (second ? 2 : 4));
+				push(out, thread, stop, y->step + 1, rank + (second ? 2 : 4),
+				     (uint64_t)y->pc << 32 | x->pc);
 		}
 }
 
@@ -325,7 +326,8 @@ static void both_ways(const struct accesses *a, const struct accesses *b, unsign
 			here = conflict(&a->v[i], &b->v[k]);
 		for (unsigned k = 0; k < b->n && here && out->n < MOST_CANDIDATES; k++)
 			if (shared[k] && stop_for(&a->v[i], b, &b->v[k]) == a->v[i].step)
-				push(out, thread, a->v[i].step, b->v[k].step + 1, 9);
+				push(out, thread, a->v[i].step, b->v[k].step + 1, 9,
+				     (uint64_t)b->v[k].pc << 32 | a->v[i].pc);
 	}
 	free(shared);
 }
@@ -369,13 +371,43 @@ static void unite(candidate_list_t *l)
 	l->n = n;
 }
 
-/* Of many of one rank an even selection: neighbours in a loop are alike. */
+static int by_instruction(const void *x, const void *y)
+{
+	const struct candidate *a = *(const struct candidate *const *)x, *b = *(const struct candidate *const *)y;
+
+	return a->place != b->place ? (a->place < b->place ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+/* Of each decision the best one in front; what is the same decision in another round of a loop comes behind. */
+static void fresh_first(candidate_list_t *l)
+{
+	const struct candidate **sorted = xcalloc(l->n + 1, sizeof *sorted);
+	bool *again = xcalloc(l->n + 1, sizeof *again);
+	candidate_list_t out = { 0 };
+
+	for (size_t i = 0; i < l->n; i++)
+		sorted[i] = &l->v[i];
+	qsort(sorted, l->n, sizeof *sorted, by_instruction);
+	for (size_t i = 1; i < l->n; i++)
+		again[sorted[i] - l->v] = sorted[i]->place == sorted[i - 1]->place;
+	for (unsigned late = 0; late < 2; late++)
+		for (size_t i = 0; i < l->n; i++)
+			if (again[i] == late)
+				vec_push(&out, l->v[i]);
+	free(sorted);
+	free(again);
+	vec_free(l);
+	*l = out;
+}
+
+/* Of many of one rank an even selection: neighbours are alike. */
 static void thin(candidate_list_t *l, unsigned most)
 {
 	candidate_list_t kept = { 0 };
 
 	if (l->n <= most)
 		return;
+	fresh_first(l);
 	for (unsigned i = 0; i < most; i++) {
 		size_t half = most / 2, at = i < half ? i : half + (size_t)(i - half) * (l->n - half) / (most - half);
 

@@ -67,21 +67,45 @@ static bool same_function(const char *a, const char *b)
 	return same;
 }
 
-static uint64_t entry_of(struct goal *g, const char *function)
+/* Of functions with the same name the one that the line is in: it begins nearest above. */
+static bool is_nearer(const struct api_function *f, const struct api_function *than, const struct stack_frame *frame)
 {
+	if (!than)
+		return true;
+	if (!frame->line || !frame->file || !f->file || strcmp(base(f->file), base(frame->file)) || f->line > frame->line)
+		return false;
+	return than->line > frame->line || f->line > than->line || !than->file || strcmp(base(than->file), base(frame->file));
+}
+
+/* Linked into something else it still has its names and sources. */
+static bool is_same_source(const struct goal *g, uint64_t entry, const struct stack_frame *frame)
+{
+	for (size_t i = 0; i < g->api->functions.n; i++) {
+		const struct api_function *f = &g->api->functions.v[i];
+
+		if (f->offset == entry && f->file && frame->file)
+			return !strcmp(base(f->file), base(frame->file));
+	}
+	return true;
+}
+
+static uint64_t entry_of(struct goal *g, const char *function, const struct stack_frame *frame)
+{
+	const struct api_function *best = NULL;
 	uint64_t at = 0;
 
-	if (img_address_of(g->images, function, &at))
-		return at;
 	for (size_t i = 0; i < g->api->functions.n; i++) {
-		char *name = api_demangle_bare(g->api->functions.v[i].symbol);
-		bool same = !strcmp(name, function) || !strcmp(g->api->functions.v[i].symbol, function);
+		const struct api_function *f = &g->api->functions.v[i];
+		char *name = api_demangle_bare(f->symbol);
+		bool same = !strcmp(name, function) || !strcmp(f->symbol, function);
 
 		free(name);
-		if (same)
-			return g->api->functions.v[i].offset;
+		if (same && is_nearer(f, best, frame))
+			best = f;
 	}
-	return 0;
+	if (best)
+		return best->offset;
+	return img_address_of(g->images, function, &at) ? at : 0;
 }
 
 static void push(struct goal *g, const char *function, const char *file, unsigned line, uint64_t entry)
@@ -107,12 +131,14 @@ static bool push_frame(struct goal *g, const struct stack_frame *f, bool innermo
 {
 	bool ours = f->module && is_module(g->api, f->module);
 
-	if (f->module && !ours)
+	if (f->module && !ours && !g->by_name)
 		return false;
 	if (f->function) {
 		char *name = api_demangle_bare(f->function);
-		uint64_t entry = entry_of(g, name);
+		uint64_t entry = entry_of(g, name, f);
 
+		if (!ours && f->module && entry && !is_same_source(g, entry, f))
+			entry = 0;
 		/* Without a module only a name that the library has is one of its frames. */
 		if (ours || entry)
 			push(g, name, f->file, f->line, entry);
@@ -133,17 +159,43 @@ static unsigned collect(struct goal *g, const struct stack_thread *t)
 	return g->nframes;
 }
 
-static const struct api_function *callable(const struct goal *g, const struct goal_frame *frames, unsigned n)
+static const struct api_function *function_of(const struct goal *g, const struct goal_frame *frame)
 {
-	while (n-- > 0) {
+	for (int by_name = 0; by_name < 2; by_name++)
 		for (size_t i = 0; i < g->api->functions.n; i++) {
 			const struct api_function *f = &g->api->functions.v[i];
 
-			if (f->result.spelling && (f->offset == frames[n].entry || same_function(f->name, frames[n].function)))
+			if (f->result.spelling && (by_name ? same_function(f->name, frame->function) : f->offset == frame->entry))
 				return f;
 		}
+	return NULL;
+}
+
+/* The one that works on an object, if there is one: what a program does around that is no part of its interface. */
+static const struct api_function *outermost_method(const struct goal *g, const struct goal_frame *frames, unsigned n)
+{
+	while (n-- > 0) {
+		const struct api_function *f = function_of(g, &frames[n]);
+
+		if (f && !f->left_out && (f->role == API_METHOD || f->role == API_DESTRUCTOR) && api_is_made(g->api, f->object))
+			return f;
 	}
 	return NULL;
+}
+
+static const struct api_function *callable(const struct goal *g, const struct goal_frame *frames, unsigned n)
+{
+	const struct api_function *f = g->api->program ? outermost_method(g, frames, n) : NULL, *left_out = NULL;
+
+	while (!f && n-- > 0) {
+		const struct api_function *at = function_of(g, &frames[n]);
+
+		if (at && at->left_out)
+			left_out = left_out ? left_out : at;
+		else
+			f = at;
+	}
+	return f ? f : left_out;
 }
 
 static void forget_frames(struct goal *g)
@@ -170,7 +222,7 @@ static void choose_thread(struct goal *g, const struct stack *s)
 
 static void choose_other(struct goal *g, const struct stack *s)
 {
-	struct goal more = { .images = g->images, .api = g->api };
+	struct goal more = { .images = g->images, .api = g->api, .by_name = g->by_name };
 
 	for (size_t i = 0; i < s->threads.n && !g->other; i++) {
 		forget_frames(&more);
@@ -190,8 +242,8 @@ static err_t not_callable(const struct goal *g, const char *path)
 {
 	const char *function = g->frames[g->nframes - 1].function;
 	char *name = term_text_of(function, strlen(function)); /* the stack may come from anywhere */
-	err_t e = err_new(ERR_NOANSWER, "%s: '%s', the outermost frame of %s, is no exported function, so no test can call it",
-			  path, name, g->api->soname);
+	err_t e = err_new(ERR_NOANSWER, "%s: '%s', the outermost frame of %s, is no %sfunction, so no test can call it",
+			  path, name, g->api->soname, g->api->program ? "" : "exported ");
 
 	free(name);
 	return e;
@@ -202,6 +254,9 @@ err_t goal_of(const struct api *a, const struct stack *s, const char *path, stru
 	*out = (struct goal){ .api = a, .kind = s->kind };
 	TRY(place_open(a->path, &out->images));
 	choose_thread(out, s);
+	out->by_name = !out->nframes;
+	if (out->by_name)
+		choose_thread(out, s);
 	if (!out->nframes)
 		return err_new(ERR_NOANSWER, "%s: none of the frames is one of %s: by its name, its module or its offset",
 			       path, a->soname);

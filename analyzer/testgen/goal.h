@@ -17,6 +17,7 @@ struct goal_frame {
 };
 
 struct goal {
+	bool by_name;     /* no module of the stack is the library: it was linked into something else */
 	struct img_set *images;
 	enum stack_kind kind;
 	struct goal_frame frames[GOAL_FRAMES]; /* of the library, innermost first */

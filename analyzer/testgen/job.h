@@ -11,6 +11,8 @@
 #define JOB_CALLS 48
 #define JOB_TEXT 8192        /* bytes of strings */
 #define JOB_BUFFER 64        /* bytes of a buffer argument */
+#define JOB_ARGS 24          /* of a call, structures taken apart */
+#define JOB_BLOCK_BYTES 1024 /* of a structure that a call gets the address of */
 #define JOB_STORAGE 16384    /* bytes of objects that are initialised in place, all together */
 #define JOB_SEGMENTS 6
 #define JOB_FRAMES 48
@@ -30,23 +32,27 @@ enum job_arg_kind {
 	JOB_PLACE,    /* address of `value` in storage, which becomes the result of this call */
 	JOB_STUB,     /* a function that returns `value` */
 	JOB_STRING,   /* a std::string of text at offset value */
+	JOB_BLOCK,    /* a structure of its own, as the bytes at offset value are */
 };
 
+/* How a call gets it; what finds no register any more is on the stack. */
+enum job_way { JOB_BY_INTEGER, JOB_BY_DOUBLE, JOB_BY_SINGLE, JOB_BY_BITS, JOB_BY_STACK };
+
 struct job_arg {
-	uint8_t kind;
+	uint8_t kind, way;
 	int64_t value;
 	uint8_t number; /* JOB_BUFFER_OF: its first bytes, so many, are a number that the call may fill */
+	uint32_t size;  /* JOB_BLOCK, in bytes; JOB_BUFFER_OF: not 0: the bytes at `value` are in it */
 };
 
 struct job_call {
 	uint64_t offset;   /* of the function in the library */
 	uint8_t nargs, part;
-	uint8_t float_args; /* bit i: goes in a vector register ... */
-	uint8_t single_args; /* ... as a float */
 	uint8_t result;    /* enum api_kind of what it returns */
 	uint8_t result_size;
 	bool result_signed;
-	struct job_arg args[API_PARAMS];
+	bool result_in_memory; /* the address of memory for it comes in front of the arguments */
+	struct job_arg args[JOB_ARGS];
 };
 
 enum job_mode {
@@ -112,7 +118,7 @@ struct job {
 	uint8_t order[JOB_CALLS]; /* JOB_SERIAL: call indices */
 	uint32_t nsegments;
 	struct job_segment segments[JOB_SEGMENTS];
-	int32_t object_call;  /* whose result is the object under test; -1 */
+	int32_t object_call;  /* whose result is the object under test; -1: the library's own variables are */
 	uint64_t object_size;
 	uint32_t limit_ms;
 	uint32_t ntext;
@@ -127,6 +133,7 @@ struct job {
 	uint32_t nframes;
 	uint64_t frames[JOB_FRAMES]; /* innermost first: pcs of this run */
 	uint64_t bias, text_start, text_end;
+	uint64_t data_start, data_end; /* the library's own variables */
 	uint64_t waits_for[2]; /* lock addresses, of a deadlock; 0: not known */
 	uint64_t waits_pc[2];
 	uint64_t state;      /* hash of what is reachable from the object */

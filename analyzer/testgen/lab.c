@@ -10,7 +10,7 @@
 #define TRACE_MS 3000        /* of stepping alone: it never ends */
 #define SERIAL_MS 2000       /* calls of a test take microseconds */
 #define CONCURRENT_MS 4000
-#define MOST_CANDIDATES 48   /* interleavings of one test */
+#define MOST_CANDIDATES 96   /* interleavings of one test */
 #define MOST_LINEARISATIONS 1000
 #define AGAIN 2              /* a failing interleaving is executed so often again */
 
@@ -265,10 +265,12 @@ static bool place_before(const struct job_thread *t, unsigned thread, uint32_t s
 	while (step--) {
 		enum job_class c = class_at(t, step);
 
-		/* Behind a call: the call that returns to where the next step is. */
-		if ((c == JOB_RETURNS || c == JOB_BRANCHES) && step + 1 < t->nsteps)
+		uint32_t next = step + 1 < t->nsteps ? place_at(t, step + 1) : t->stopped;
+
+		/* Behind a call: the call that returns to where the next step is, or would have been. */
+		if ((c == JOB_RETURNS || c == JOB_BRANCHES) && next)
 			for (uint32_t k = step + 1; k-- > 0;) {
-				uint32_t length = place_at(t, step + 1) - place_at(t, k);
+				uint32_t length = next - place_at(t, k);
 
 				if (class_at(t, k) == JOB_CALLS_OUT && length >= 2 && length <= LONGEST_CALL_INSN) {
 					*out = place_of(t, thread, k, true);
@@ -340,13 +342,15 @@ static bool has_failed(const struct job *j)
 	return j->end == JOB_SIGNAL || j->end == JOB_DEADLOCK || j->end == JOB_HANG;
 }
 
+/* *serial: some order of whole calls fails as well. */
 static err_t judge(struct lab *lab, const struct test *t, const struct candidate *c, lab_wanted *wanted, void *arg,
-		   bool *found, struct violation *out)
+		   bool *found, bool *serial, struct violation *out)
 {
 	struct job *j = lab->server.job;
 	struct violation v = { .test = *t, .nsegments = c->nsegments };
 	bool fails = false;
 
+	*serial = false;
 	memcpy(v.segments, c->segments, c->nsegments * sizeof *c->segments);
 	/* Until now it was fast; its orderings come from all of its steps. */
 	TRY(run_candidate(lab, t, c, false));
@@ -373,6 +377,7 @@ static err_t judge(struct lab *lab, const struct test *t, const struct candidate
 	}
 	if (!lab->no_oracle)
 		TRY(lab_linearise(lab, t, &v.linearisations, &fails));
+	*serial = fails;
 	if (fails) {
 		failure_free(&v.failure);
 		return NULL;
@@ -382,18 +387,35 @@ static err_t judge(struct lab *lab, const struct test *t, const struct candidate
 	return NULL;
 }
 
+/* The test with calls behind it that look at what the threads have left. */
+static struct test looking_at(const struct lab *lab, const struct test *t, bool *looks)
+{
+	struct test more = *t;
+
+	more.post.n = 0;
+	*looks = lab->looks.n && seq_append(&more.post, &lab->looks) && seq_append(&more.post, &t->post);
+	return *looks ? more : *t;
+}
+
 err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
 		  lab_wanted *wanted, void *arg, bool *found, struct violation *out)
 {
 	candidate_list_t list = { 0 };
+	bool looks, serial = false;
+	struct test more = looking_at(lab, t, &looks);
 	err_t e = NULL;
 
 	*found = false;
 	trace_candidates(a, b, MOST_CANDIDATES, &list);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
-		e = run_candidate(lab, t, &list.v[i], true);
-		if (!e && has_failed(lab->server.job))
-			e = judge(lab, t, &list.v[i], wanted, arg, found, out);
+		e = run_candidate(lab, looks ? &more : t, &list.v[i], true);
+		if (e || !has_failed(lab->server.job))
+			continue;
+		e = judge(lab, t, &list.v[i], wanted, arg, found, &serial, out);
+		if (!e && !*found && looks)
+			e = judge(lab, &more, &list.v[i], wanted, arg, found, &serial, out);
+		/* They fail whatever came before. */
+		looks &= !serial;
 	}
 	vec_free(&list);
 	return e;

@@ -9,7 +9,9 @@ struct lab {
 	const struct api *api;
 	struct server server;
 	struct seq_pools pools;
-	struct seq setup;        /* in front of every prefix */
+	struct seq setup;        /* in front of every prefix: calls that testgen.conf asks for ... */
+	unsigned asked;          /* ... so many; then those that make helpers */
+	struct seq looks;        /* calls behind both threads that may stumble over what these have left */
 	double deadline;         /* monotonic seconds; 0: none */
 	bool no_oracle;          /* for tests of the oracle only */
 	uint64_t traces, runs, serials;
@@ -23,6 +25,7 @@ struct trace {
 	enum job_end end;
 	int32_t status, failed_call;
 	uint64_t hash;    /* of the last call's accesses, locks and functions: the paper's M */
+	uint64_t shape;   /* which of the last call's arguments are nothing; search_trace() */
 	uint64_t state;   /* of the object afterwards */
 	bool frees_object; /* the call ends the object it works on */
 	bool truncated;
@@ -117,6 +120,7 @@ struct candidate {
 	struct job_segment segments[4];
 	unsigned nsegments;
 	unsigned rank;
+	uint64_t place; /* the instructions that the stops are for: equal ones are the same decision in another round */
 };
 typedef VEC(struct candidate) candidate_list_t;
 /* Interleavings worth trying, best first. */

@@ -17,6 +17,20 @@ static bool is_same(void *arg, const struct failure *f)
 	return failure_print(f) == m->print && (!m->wanted || m->wanted(m->arg, f));
 }
 
+/* Calls of the prefix are known to all parts by their numbers. False: one takes what this call makes. */
+static bool renumber(struct seq *s, unsigned call)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		for (unsigned k = 0; k < s->calls[i].nargs; k++) {
+			struct seq_value *v = &s->calls[i].args[k];
+
+			if (v->kind == SEQ_PREFIX && v->number == call)
+				return false;
+			v->number -= v->kind == SEQ_PREFIX && v->number > call;
+		}
+	return true;
+}
+
 /* False: a later call takes what this one makes. */
 static bool drop(struct seq *s, unsigned call)
 {
@@ -43,7 +57,7 @@ static err_t try_test(struct lab *lab, const struct test *t, struct minimising *
 	struct violation smaller;
 
 	/* Each side is traced from the state that the prefix leaves. */
-	alone.post.n = 0;
+	alone.post.n = 0; /* they are not traced */
 	TRY(lab_trace(lab, &alone, JOB_A, &a));
 	err_t e = lab_trace(lab, &alone, JOB_B, &b);
 	*found = false;
@@ -60,23 +74,38 @@ static err_t try_test(struct lab *lab, const struct test *t, struct minimising *
 	return NULL;
 }
 
+static struct seq *part_of(struct test *t, enum job_part part)
+{
+	return part == JOB_PREFIX ? &t->prefix : part == JOB_A ? &t->a : part == JOB_B ? &t->b : &t->post;
+}
+
+/* A thread without calls is none; what makes and ends the object stays. */
+static bool is_needed(const struct lab *lab, const struct test *t, const struct seq *s, enum job_part part, unsigned i)
+{
+	if (part == JOB_PREFIX)
+		return i == t->object_call;
+	if (part == JOB_POST)
+		return lab->api->functions.v[s->calls[i].function].role != API_METHOD;
+	return s->n == 1;
+}
+
 /* From the last call to the first: what only a dropped call needed can be dropped, too. */
 static err_t shorten(struct lab *lab, struct minimising *m, enum job_part part, struct violation *v)
 {
-	/* A thread without calls is none; the calls that set the library up are asked for. */
-	unsigned least = part == JOB_PREFIX ? lab->setup.n : 0;
-	const struct seq *now = part == JOB_PREFIX ? &v->test.prefix : part == JOB_A ? &v->test.a : &v->test.b;
+	/* The calls that set the library up are asked for. */
+	unsigned least = part == JOB_PREFIX ? lab->asked : 0;
 
-	for (unsigned i = now->n; i-- > least && !lab_expired(lab);) {
+	for (unsigned i = part_of(&v->test, part)->n; i-- > least && !lab_expired(lab);) {
 		struct test t = v->test;
-		struct seq *s = part == JOB_PREFIX ? &t.prefix : part == JOB_A ? &t.a : &t.b;
+		struct seq *s = part_of(&t, part);
 		bool found;
 
-		if (part == JOB_PREFIX ? i == t.object_call : s->n == 1)
+		if (is_needed(lab, &t, s, part, i))
 			continue;
-		if (!drop(s, i))
+		if (!drop(s, i) || (part == JOB_PREFIX && !(renumber(&t.prefix, i) && renumber(&t.a, i) &&
+							    renumber(&t.b, i) && renumber(&t.post, i))))
 			continue;
-		if (part == JOB_PREFIX && i < t.object_call)
+		if (part == JOB_PREFIX && t.object_call != TEST_NO_OBJECT && i < t.object_call)
 			t.object_call--;
 		TRY(try_test(lab, &t, m, &found, v));
 	}
@@ -86,13 +115,18 @@ static err_t shorten(struct lab *lab, struct minimising *m, enum job_part part, 
 err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violation *v)
 {
 	struct minimising m = { failure_print(&v->failure), wanted, arg };
+	struct seq looks = lab->looks;
+	err_t e = NULL;
 	unsigned before;
 
+	/* Those that it needs are in the test by now. */
+	lab->looks.n = 0;
 	do {
 		before = test_calls(&v->test);
-		TRY(shorten(lab, &m, JOB_PREFIX, v));
-		TRY(shorten(lab, &m, JOB_A, v));
-		TRY(shorten(lab, &m, JOB_B, v));
-	} while (test_calls(&v->test) < before);
-	return NULL;
+		e = shorten(lab, &m, JOB_POST, v);
+		for (unsigned part = JOB_PREFIX; part <= JOB_B && !e; part++)
+			e = shorten(lab, &m, (enum job_part)part, v);
+	} while (!e && test_calls(&v->test) < before);
+	lab->looks = looks;
+	return e;
 }

@@ -34,6 +34,7 @@ struct random {
 	VEC(uint64_t) prints;
 	uint64_t state;
 	double began;
+	uint64_t skipped;
 };
 
 static unsigned pick(struct random *r, size_t n)
@@ -86,10 +87,11 @@ static err_t call_task(struct random *r, struct test *t, struct seq *to, struct 
 static err_t new_plan(struct random *r, struct plan *p)
 {
 	struct test t = { .prefix = r->lab->setup };
+	const struct seq *root = &r->roots.v[pick(r, r->roots.n)];
 
-	if (!seq_append(&t.prefix, &r->roots.v[pick(r, r->roots.n)]))
+	if (!seq_append(&t.prefix, root))
 		return NULL;
-	t.object_call = t.prefix.n - 1;
+	t.object_call = root->n ? t.prefix.n - 1 : TEST_NO_OBJECT;
 	for (unsigned i = 0; i < STATE_CHANGERS && t.prefix.n + 2 < SEQ_CALLS; i++)
 		TRY(call_task(r, &t, &t.prefix, NULL));
 	*p = (struct plan){ .prefix = t.prefix, .object_call = t.object_call };
@@ -109,18 +111,27 @@ static err_t new_suffix(struct random *r, struct plan *p)
 	return NULL;
 }
 
+static err_t save(struct random *r)
+{
+	return r->o->save ? r->o->save(r->o->save_arg, r->lab, r->r) : NULL;
+}
+
 static err_t one_test(struct random *r, const struct plan *p, const struct suffix *a, const struct suffix *b)
 {
 	struct test t = { .prefix = p->prefix, .a = a->s, .b = b->s, .object_call = p->object_call };
 	struct violation v;
 	bool found = false;
 
+	if (testgen_is_elsewhere(r->o, r->lab->api, &t, &r->skipped))
+		return NULL;
 	seq_ending(&r->lab->pools, &t.post);
 	r->r->tests++;
 	r->r->considered++;
 	TRY(lab_explore(r->lab, &t, &a->trace, &b->trace, is_new, r, &found, &v));
 	if (!found)
-		return testgen_compare(r->lab, r->o, &t, &a->trace, &b->trace, r->began, r->r);
+		TRY(testgen_compare(r->lab, r->o, &t, &a->trace, &b->trace, r->began, r->r));
+	if (!found)
+		return save(r);
 	v.seconds = child_now() - r->began;
 	v.number = r->r->tests;
 	if (!r->r->violations.n)
@@ -128,7 +139,7 @@ static err_t one_test(struct random *r, const struct plan *p, const struct suffi
 	err_t e = lab_minimise(r->lab, NULL, NULL, &v);
 	vec_push(&r->prints, failure_print(&v.failure));
 	vec_push(&r->r->violations, v);
-	return e;
+	return e ? e : save(r);
 }
 
 static bool is_over(const struct random *r)
@@ -172,8 +183,7 @@ err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct te
 	lab->deadline = o->seconds > 0 ? r.began + o->seconds : 0;
 	seq_roots(&lab->pools, o->object, 8, &r.roots);
 	for (size_t i = 0; i < a->functions.n; i++)
-		if (!a->functions.v[i].left_out && a->functions.v[i].role == API_METHOD &&
-		    a->functions.v[i].object == o->object)
+		if (api_is_move(a, &a->functions.v[i], o->object))
 			seq_moves(&lab->pools, (int)i, 8, &r.moves);
 	if (!r.roots.n || !r.moves.n)
 		e = err_new(ERR_NOANSWER, "'%s' has no constructor or no method", a->objects.v[o->object].name);

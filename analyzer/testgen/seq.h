@@ -14,6 +14,9 @@ enum seq_value_kind {
 	SEQ_LOCAL,  /* the result of call `number` of the same sequence */
 	SEQ_OUT,    /* a word that is filled, and then the call's result */
 	SEQ_PLACE,  /* memory of `number` bytes that is initialised, and then the call's result */
+	SEQ_PREFIX, /* the result of call `number` of the prefix */
+	SEQ_LENGTH, /* how long argument `number` of the same call is */
+	SEQ_BLOCK,  /* a structure with the values of variant `number`, or a pointer to one; without known members: zeros */
 };
 
 struct seq_value {
@@ -34,11 +37,20 @@ struct seq {
 	unsigned n;
 };
 
-/* The shared object is what call `object_call` of the prefix makes. */
+#define TEST_NO_OBJECT UINT32_MAX
+
+/* The shared object is what call `object_call` of the prefix makes; TEST_NO_OBJECT: the library's own variables. */
 struct test {
 	struct seq prefix, a, b, post;
 	unsigned object_call;
 };
+
+/* An object that the functions under test work on as well, made in the prefix: both threads can use it. */
+struct seq_helper {
+	int object;
+	unsigned call; /* of the prefix */
+};
+#define SEQ_HELPERS 3
 
 /* What sequences are made of. */
 struct seq_pools {
@@ -46,16 +58,28 @@ struct seq_pools {
 	const struct api_conf *conf;
 	int object;
 	uint64_t seed;
+	struct seq_helper helpers[SEQ_HELPERS];
+	unsigned nhelpers;
 };
 
 typedef VEC(struct seq) seq_list_t;
 
-/* Sequences that make an object; the last call's result is it. */
+/* Sequences that make an object; the last call's result is it. An empty one for the library's own variables. */
 void seq_roots(const struct seq_pools *p, int object, unsigned most, seq_list_t *out);
 /* Sequences whose last call is this function with the shared object as its own: at most so many. */
 void seq_moves(const struct seq_pools *p, int function, unsigned most, seq_list_t *out);
+/* Appends the calls that make helpers of the functions of the type under test to what stands in front of every prefix. */
+void seq_helpers(struct seq_pools *p, struct seq *setup);
 /* The destructor's call on the shared object; false: there is none. */
 bool seq_ending(const struct seq_pools *p, struct seq *out);
+/* What SEQ_LENGTH stands for in this call. */
+int64_t seq_length(const struct seq_call *c, int64_t of);
+/* Does the caller give it memory for what it returns? */
+bool seq_result_in_memory(const struct api *a, const struct api_function *f);
+/* Is there a 0 behind its arguments, of which there are a variable number? */
+bool seq_needs_end(const struct api_function *f);
+/* Calls on the shared object that look at what the threads have left. */
+void seq_looks(const struct seq_pools *p, struct seq *out);
 /* False: it would be too long. */
 bool seq_append(struct seq *to, const struct seq *more);
 unsigned test_calls(const struct test *t);

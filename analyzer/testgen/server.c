@@ -3,7 +3,9 @@
  * The process that holds the library: loads it behind walls, forks a child for each job and watches it.
  * What the library does wrong ends a child, at worst the server; never csched.
  */
+#include "analyzer/testgen/heap.h"
 #include "analyzer/testgen/server.h"
+#include "analyzer/testgen/walls.h"
 
 #include "analyzer/hunt/files.h"
 
@@ -11,15 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/landlock.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -28,84 +27,27 @@
 
 #define LOAD_MS 20000       /* an initialiser that takes longer never ends */
 #define LOOK_MS 20          /* between looks at a child that does not end */
+#define MOST_RESTARTS 20
 #define STILL_LOOKS 6       /* all its threads waited for locks at so many looks in a row: it hangs */
-#define MEMORY_BYTES (2ull << 30)
-#define FILE_BYTES (16u << 20)
-#define PROCESSES 4096
-#define CPU_SECONDS 600     /* of the server with all its children's own limits on top */
 
 enum { ASK = 'j', READY = 'r' };
-
-/* ---- walls ---- */
-
-/* Files may be changed below the working directory only. Kernels without Landlock: the rest still holds. */
-static void wall_files(const char *dir)
-{
-	struct landlock_ruleset_attr attr = {
-		.handled_access_fs = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
-				     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
-				     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-				     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
-				     LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
-	};
-	int set = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0);
-	struct landlock_path_beneath_attr beneath = {
-		.allowed_access = attr.handled_access_fs, .parent_fd = open(dir, O_PATH | O_CLOEXEC),
-	};
-	struct landlock_path_beneath_attr null = {
-		.allowed_access = LANDLOCK_ACCESS_FS_WRITE_FILE, .parent_fd = open("/dev/null", O_PATH | O_CLOEXEC),
-	};
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (set < 0)
-		return;
-	syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
-	syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &null, 0);
-	syscall(SYS_landlock_restrict_self, set, 0);
-	close(set);
-	close(beneath.parent_fd);
-	close(null.parent_fd);
-}
-
-static void limit(int what, uint64_t to)
-{
-	struct rlimit r = { to, to };
-
-	setrlimit(what, &r);
-}
-
-static void raise_walls(const char *dir)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	setsid();
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (chdir(dir))
-		_exit(1);
-	dup2(null, 0);
-	dup2(null, 1);
-	int said = open("said", O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
-	dup2(said, 2);
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_FSIZE, FILE_BYTES);
-	limit(RLIMIT_AS, MEMORY_BYTES);
-	limit(RLIMIT_CPU, CPU_SECONDS);
-	/* A network of its own is none; where that is not allowed the rest still holds. */
-	if (unshare(CLONE_NEWNET | CLONE_NEWIPC) && unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC))
-		errno = 0;
-	setenv("HOME", dir, 1);
-	setenv("TMPDIR", dir, 1);
-	wall_files(dir);
-}
 
 /* ---- the library ---- */
 
 struct lookup {
 	const char *path;
-	uint64_t bias, start, end;
+	uint64_t bias, start, end, data_start, data_end;
 };
 
-static int note_text(struct dl_phdr_info *info, size_t size, void *arg)
+static void widen(uint64_t *start, uint64_t *end, uint64_t at, uint64_t size)
+{
+	if (!*start || at < *start)
+		*start = at;
+	if (at + size > *end)
+		*end = at + size;
+}
+
+static int note_parts(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct lookup *l = arg;
 
@@ -116,12 +58,10 @@ static int note_text(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uint64_t at = l->bias + p->p_vaddr;
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
-			continue;
-		if (!l->start || at < l->start)
-			l->start = at;
-		if (at + p->p_memsz > l->end)
-			l->end = at + p->p_memsz;
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X)
+			widen(&l->start, &l->end, at, p->p_memsz);
+		else if (p->p_type == PT_LOAD && p->p_flags & PF_W)
+			widen(&l->data_start, &l->data_end, at, p->p_memsz);
 	}
 	return 1;
 }
@@ -136,11 +76,14 @@ static void load(const char *path, struct job *j)
 		snprintf(j->said, sizeof j->said, "%s", dlerror());
 		_exit(3);
 	}
+	heap_install();
 	l.bias = map->l_addr;
-	dl_iterate_phdr(note_text, &l);
+	dl_iterate_phdr(note_parts, &l);
 	j->bias = l.bias;
 	j->text_start = l.start;
 	j->text_end = l.end;
+	j->data_start = l.data_start;
+	j->data_end = l.data_end;
 }
 
 /* ---- one job ---- */
@@ -184,7 +127,7 @@ static bool stands_still(pid_t pid)
 static void watch(pid_t pid, struct job *j)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
-	uint64_t began = now_ms();
+	uint64_t began = now_ms(), steps = 0;
 	unsigned still = 0;
 	bool killed = false;
 
@@ -194,6 +137,11 @@ static void watch(pid_t pid, struct job *j)
 		if (poll(&p, 1, LOOK_MS) > 0)
 			break;
 		still = stands_still(pid) ? still + 1 : 0;
+		/* Who is stepped through takes his time, and so many steps at most. */
+		uint64_t now = (uint64_t)j->thread[0].nsteps + j->thread[1].nsteps;
+		if (now > steps && now <= 2 * JOB_STEPS)
+			began = now_ms();
+		steps = now;
 		if (still < STILL_LOOKS && now_ms() - began < j->limit_ms)
 			continue;
 		killed = true;
@@ -222,13 +170,16 @@ static void keep_words(struct job *j)
 		j->said[0] = 0;
 }
 
-static void do_job(struct job *j)
+static void do_job(struct job *j, int fd)
 {
 	pid_t pid = fork();
 
 	if (!pid) {
+		/* Only the server answers. */
+		close(fd);
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		walls_child();
 		run_job(j);
 	}
 	if (pid < 0) {
@@ -247,12 +198,12 @@ static void serve(const char *path, struct server *s, int fd)
 	char c = READY;
 
 	__progname = "test"; /* what assert() says who it is */
-	raise_walls(s->dir);
+	walls_server(s->dir);
 	load(path, s->job);
 	if (write(fd, &c, 1) != 1)
 		_exit(0);
 	while (read(fd, &c, 1) == 1) {
-		do_job(s->job);
+		do_job(s->job, fd);
 		if (write(fd, &c, 1) != 1)
 			break;
 	}
@@ -283,36 +234,54 @@ static err_t start_failed(struct server *s, const struct api *a)
 	return e;
 }
 
-err_t server_start(const struct api *a, struct server *s)
+static err_t start(struct server *s)
 {
 	int pair[2];
-	char c;
+	char c, *copy = NULL;
 
-	*s = (struct server){ .fd = -1 };
-	TRY(files_make_work("csched-testgen", s->dir, sizeof s->dir));
-	s->job = mmap(NULL, sizeof *s->job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s->job == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_errno("cannot share memory with the library's process");
-	s->pid = fork();
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return err_errno("cannot talk to the library's process");
+	err_t e = s->api->program ? api_copy_program(s->api, s->dir, &copy) : NULL;
+	s->pid = e ? -1 : fork();
 	if (!s->pid) {
 		close(pair[0]);
-		serve(a->path, s, pair[1]);
+		serve(copy ? copy : s->api->path, s, pair[1]);
 	}
+	free(copy);
 	close(pair[1]);
 	s->fd = pair[0];
 	if (s->pid < 0)
-		return err_errno("fork");
+		return e ? e : err_errno("fork");
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	if (poll(&p, 1, LOAD_MS) == 1 && read(s->fd, &c, 1) == 1)
 		return NULL;
-	return start_failed(s, a);
+	return start_failed(s, s->api);
 }
 
-err_t server_run(struct server *s)
+err_t server_start(const struct api *a, struct server *s)
 {
-	struct job *j = s->job;
-	char c = ASK;
+	*s = (struct server){ .fd = -1, .api = a };
+	TRY(files_make_work("csched-testgen", s->dir, sizeof s->dir));
+	s->job = mmap(NULL, sizeof *s->job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s->job == MAP_FAILED)
+		return err_errno("cannot share memory with the library's process");
+	return start(s);
+}
 
+static void end_process(struct server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+	}
+	s->fd = -1;
+	s->pid = 0;
+}
+
+static void clear_answer(struct job *j)
+{
 	j->end = JOB_NOT_RUN;
 	j->status = j->calls_done = 0;
 	j->failed_thread = 0;
@@ -330,20 +299,60 @@ err_t server_run(struct server *s)
 		t->overflow = t->blocked = false;
 		t->in_call = -1;
 	}
+}
+
+/* The library could write to the answer: what is used as a length or an index is in bounds whatever it did. */
+static void check_answer(struct job *j)
+{
+	j->nframes = j->nframes < JOB_FRAMES ? j->nframes : JOB_FRAMES;
+	j->ncalls = j->ncalls < JOB_CALLS ? j->ncalls : JOB_CALLS;
+	j->said[sizeof j->said - 1] = 0;
+	if (j->failed_call < -1 || j->failed_call >= JOB_CALLS)
+		j->failed_call = -1;
+	if (j->object_call < -1 || j->object_call >= JOB_CALLS)
+		j->object_call = -1;
+	if ((unsigned)j->end > JOB_EXCEPTION)
+		j->end = JOB_EXIT;
+	for (int i = 0; i < 2; i++) {
+		struct job_thread *t = &j->thread[i];
+
+		t->nsteps = t->nsteps < JOB_STEPS ? t->nsteps : JOB_STEPS;
+		t->nevents = t->nevents < JOB_EVENTS ? t->nevents : JOB_EVENTS;
+		if (t->in_call < -1 || t->in_call >= JOB_CALLS)
+			t->in_call = -1;
+		for (uint32_t k = 0; k < t->nevents; k++)
+			if (t->events[k].call >= JOB_CALLS || t->events[k].step > t->nsteps)
+				t->nevents = k;
+	}
+}
+
+err_t server_run(struct server *s)
+{
+	struct job *j = s->job;
+	uint32_t limit_ms = j->limit_ms; /* the library cannot change this one */
+	char c = ASK;
+
+	clear_answer(j);
 	s->jobs++;
-	if (send(s->fd, &c, 1, MSG_NOSIGNAL) != 1 || read(s->fd, &c, 1) != 1)
-		return err_new(ERR_INTERNAL, "the process that holds the library ended");
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	if (send(s->fd, &c, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, (int)limit_ms + LOAD_MS) == 1 &&
+	    read(s->fd, &c, 1) == 1) {
+		check_answer(j);
+		return NULL;
+	}
+	/* Something that a call did ended the server. */
+	end_process(s);
+	if (s->restarts++ == MOST_RESTARTS)
+		return err_new(ERR_NOANSWER, "the process that holds %s ended again and again", s->api->soname);
+	TRY(start(s));
+	check_answer(j);
+	j->end = JOB_EXIT;
 	return NULL;
 }
 
 void server_stop(struct server *s)
 {
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->pid > 0) {
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
-	}
+	end_process(s);
 	if (s->job && s->job != MAP_FAILED)
 		munmap(s->job, sizeof *s->job);
 	if (s->dir[0])

@@ -13,16 +13,22 @@ struct server {
 	struct job *job; /* shared */
 	char dir[512];   /* where the library may write */
 	uint64_t jobs;
+	const struct api *api;
+	unsigned restarts; /* because a call ended the server */
 };
 
 /* Loads the library in a process that can write nowhere but in a directory of its own, and has no network. */
 err_t server_start(const struct api *a, struct server *out);
-/* Runs server.job; an error only when the server itself is gone. */
+/* Runs server.job; an error only when the server ends again and again. */
 err_t server_run(struct server *s);
 void server_stop(struct server *s);
 
 /* child.c, in the process of one job; does not return. */
 void run_job(struct job *j) __attribute__((noreturn));
+/* The callback that returns 0 or 1, where it is in that process. */
+uint64_t child_stub(bool one);
+/* state.c: are these bytes there? They are copied then. */
+bool state_readable(uint64_t address, void *to, size_t n);
 /* step.c */
 struct stepping {
 	struct job *job;

@@ -5,10 +5,13 @@
  */
 #include "analyzer/testgen/stack.h"
 
+#include "common/pack.h"
+
 #include <ctype.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *stack_kind_name(enum stack_kind k)
 {
@@ -297,17 +300,41 @@ struct parser {
 	bool fresh;      /* a new thread begins with the next frame */
 	bool secondary;
 	unsigned last;   /* number of the last frame */
+	unsigned number; /* gdb's, of the thread that begins */
+	unsigned failed; /* gdb's, of the thread that got the signal; 0: not said */
+	bool stopped;    /* the signal is no failure */
 	unsigned line;
 	bool in_frames;
 };
+
+static void free_frame(struct stack_frame *f)
+{
+	free(f->function);
+	free(f->file);
+	free(f->module);
+}
+
+/* gdb shows where a program is before it shows the stack: that frame comes twice. */
+static void forget_shown(struct stack *s, const struct stack_frame *f)
+{
+	struct stack_thread *t = s->threads.n ? &s->threads.v[s->threads.n - 1] : NULL;
+
+	if (!t || t->frames.n != 1 || t->secondary || !f->function || !t->frames.v[0].function ||
+	    strcmp(f->function, t->frames.v[0].function) || f->line != t->frames.v[0].line)
+		return;
+	free_frame(&t->frames.v[0]);
+	vec_free(&t->frames);
+	s->threads.n--;
+}
 
 static void add_frame(struct parser *p, struct stack_frame *f, unsigned number, const char *format)
 {
 	struct stack *s = p->s;
 
-	if (!s->threads.n || p->fresh || (number == 0 && p->in_frames && p->last != 0) ||
-	    (number == 0 && p->in_frames && s->threads.v[s->threads.n - 1].frames.n > 1)) {
-		struct stack_thread t = { .secondary = p->secondary };
+	if (number == 0 && !p->fresh)
+		forget_shown(s, f);
+	if (!s->threads.n || p->fresh || number == 0) {
+		struct stack_thread t = { .secondary = p->secondary, .number = p->number };
 
 		if (s->threads.n < STACK_THREADS)
 			vec_push(&s->threads, t);
@@ -324,9 +351,7 @@ static void add_frame(struct parser *p, struct stack_frame *f, unsigned number, 
 		vec_push(&t->frames, *f);
 		return;
 	}
-	free(f->function);
-	free(f->file);
-	free(f->module);
+	free_frame(f);
 }
 
 /* gdb breaks a long frame; eu-stack puts the source on a line of its own. */
@@ -356,6 +381,24 @@ static const char *without_prefix(const char *line)
 	return blanks(p);
 }
 
+/* gdb: 'Thread 2 "app" received signal SIGSEGV', "[Current thread is 1 (Thread 0x...)]", "Thread 2 (Thread 0x... (LWP 12)):". */
+static void note_thread(struct parser *p, const char *text)
+{
+	unsigned n;
+
+	if (sscanf(text, "Thread %u \"", &n) == 1 && strstr(text, " received signal ")) {
+		static const char *const stops[] = { "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGTRAP", "SIGSTOP", "SIGTSTP" };
+
+		p->failed = n;
+		for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+			p->stopped |= strstr(text, stops[i]) != NULL;
+	}
+	if (sscanf(text, "[Current thread is %u ", &n) == 1 && !p->failed)
+		p->failed = n;
+	else if (sscanf(text, "Thread %u (", &n) == 1)
+		p->number = n;
+}
+
 static void read_line(struct parser *p, char *line)
 {
 	struct stack_frame f = { 0 };
@@ -380,6 +423,7 @@ static void read_line(struct parser *p, char *line)
 	} else if (libunwind(text, &f)) {
 		add_frame(p, &f, 1, "libunwind");
 	} else if (!continues(p, line, text)) {
+		note_thread(p, text);
 		if (begins_thread(text))
 			p->fresh = true;
 		if (is_secondary(text)) {
@@ -397,14 +441,18 @@ static void read_line(struct parser *p, char *line)
 static const char *const waiting[] = { "__lll_lock_wait", "pthread_mutex_lock", "futex_wait", "__futex_abstimed_wait",
 				       "pthread_rwlock", "__pthread_mutex_lock", "___pthread_mutex_lock" };
 
-static bool waits(const struct stack_thread *t)
+static const char *const idle[] = { "join", "nanosleep", "pause", "epoll_wait", "poll" };
+
+static bool is_in(const struct stack_thread *t, const char *const *names, size_t n)
 {
-	for (size_t i = 0; i < t->frames.n && i < 4; i++)
-		for (size_t k = 0; k < sizeof waiting / sizeof *waiting; k++)
-			if (t->frames.v[i].function && strstr(t->frames.v[i].function, waiting[k]))
+	for (size_t i = 0; i < t->frames.n && i < 5; i++)
+		for (size_t k = 0; k < n; k++)
+			if (t->frames.v[i].function && strstr(t->frames.v[i].function, names[k]))
 				return true;
 	return false;
 }
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static const struct { const char *function; enum stack_kind kind; } fatal[] = {
 	{ "abort", STACK_ABORT }, { "raise", STACK_ABORT }, { "__assert_fail", STACK_ABORT },
@@ -414,12 +462,16 @@ static const struct { const char *function; enum stack_kind kind; } fatal[] = {
 
 static void judge(struct stack *s)
 {
-	unsigned waiters = 0;
+	unsigned waiters = 0, busy = 0;
 
 	for (size_t i = 0; i < s->threads.n; i++) {
 		struct stack_thread *t = &s->threads.v[i];
+		bool sleeps = t->stopped || is_in(t, idle, COUNT(idle));
 
-		waiters += waits(t);
+		if (!sleeps && is_in(t, waiting, COUNT(waiting)))
+			waiters++;
+		else if (!sleeps && !t->secondary)
+			busy++;
 		for (size_t k = 0; k < t->frames.n && k < 8 && t->frames.v[k].function; k++)
 			for (size_t n = 0; n < sizeof fatal / sizeof *fatal; n++)
 				if (!strcmp(t->frames.v[k].function, fatal[n].function)) {
@@ -428,7 +480,8 @@ static void judge(struct stack *s)
 						s->kind = fatal[n].kind;
 				}
 	}
-	if (s->kind == STACK_UNKNOWN && waiters > 1)
+	/* Who does neither wait nor sleep is what failed, or can still let the others go on. */
+	if (s->kind == STACK_UNKNOWN && waiters > 1 && !busy)
 		s->kind = STACK_DEADLOCK;
 }
 
@@ -454,6 +507,12 @@ err_t stack_parse(FILE *f, const char *path, struct stack *out)
 		}
 		read_line(&p, line);
 	}
+	for (size_t i = 0; i < out->threads.n && p.failed; i++) {
+		struct stack_thread *t = &out->threads.v[i];
+
+		t->fails |= t->number == p.failed && !p.stopped;
+		t->stopped = t->number == p.failed && p.stopped;
+	}
 	judge(out);
 	if (out->threads.n)
 		return NULL;
@@ -463,37 +522,33 @@ err_t stack_parse(FILE *f, const char *path, struct stack *out)
 		       first[0] ? ", which begin '" : "", first, first[0] ? "'" : "");
 }
 
-err_t stack_read(const char *path, struct stack *out)
+bool stack_is_trace(const char *path)
 {
-	FILE *f = !strcmp(path, "-") ? stdin : fopen(path, "re");
+	struct stat st;
 
+	return strcmp(path, "-") && !stat(path, &st) && (S_ISDIR(st.st_mode) || pack_is(path));
+}
+
+err_t stack_read(FILE *f, const char *path, struct stack *out)
+{
 	*out = (struct stack){ 0 };
-	if (!f)
-		return err_errno("%s", path);
 	int c = getc(f);
 	if (c == 0x7f) { /* ELF */
 		elf_version(EV_CURRENT);
 		err_t bad = stack_read_core(path, fileno(f), out);
 		judge(out);
-		if (f != stdin)
-			fclose(f);
 		return bad;
 	}
 	if (c != EOF)
 		ungetc(c, f);
-	err_t e = stack_parse(f, path, out);
-	if (f != stdin)
-		fclose(f);
-	return e;
+	return stack_parse(f, path, out);
 }
 
 void stack_free(struct stack *s)
 {
 	for (size_t i = 0; i < s->threads.n; i++) {
 		for (size_t k = 0; k < s->threads.v[i].frames.n; k++) {
-			free(s->threads.v[i].frames.v[k].function);
-			free(s->threads.v[i].frames.v[k].file);
-			free(s->threads.v[i].frames.v[k].module);
+			free_frame(&s->threads.v[i].frames.v[k]);
 		}
 		vec_free(&s->threads.v[i].frames);
 	}

@@ -27,6 +27,8 @@ struct stack_frame {
 struct stack_thread {
 	VEC(struct stack_frame) frames; /* innermost first */
 	bool fails;     /* the text says that it is the one */
+	bool stopped;   /* it got the signal by which somebody stopped a program that hung */
+	unsigned number; /* gdb's; 0: it has none */
 	bool secondary; /* of a report: where memory was freed or allocated, a thread made */
 };
 
@@ -38,10 +40,13 @@ struct stack {
 	const char *format;  /* "gdb", ...: of its first frame */
 };
 
-err_t stack_read(const char *path, struct stack *out);
+/* Text or a core file; path for messages. */
+err_t stack_read(FILE *f, const char *path, struct stack *out);
+/* Is it a recorded run (a directory, a pack), whose stack only the machine knows? */
+bool stack_is_trace(const char *path);
 /* stack_core.c: of a core file. */
 err_t stack_read_core(const char *path, int fd, struct stack *out);
-/* The same from a stream; path for messages. */
+/* Text. */
 err_t stack_parse(FILE *f, const char *path, struct stack *out);
 void stack_free(struct stack *s);
 const char *stack_kind_name(enum stack_kind k);

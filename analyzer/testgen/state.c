@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #define MAX_BLOCKS 512    /* followed; more are data: states of large structures may look alike */
+#define PIECE 4096        /* bytes read at a time */
 #define MAX_BLOCK 65536   /* bytes of one block that are read */
+
+#define MAX_OBJECT (1u << 20) /* bytes of a library's own variables */
 
 struct walk {
 	uint64_t heap_start, heap_end, text_start, text_end, bias;
@@ -42,7 +45,7 @@ static void find_heap(struct walk *w)
 		fclose(f);
 }
 
-static bool readable(uint64_t address, void *to, size_t n)
+bool state_readable(uint64_t address, void *to, size_t n)
 {
 	struct iovec here = { to, n }, there = { (void *)address, n };
 
@@ -54,7 +57,7 @@ static uint64_t block_size(const struct walk *w, uint64_t p)
 {
 	uint64_t header;
 
-	if (p & 15 || p < w->heap_start + 16 || p >= w->heap_end || !readable(p - 8, &header, 8))
+	if (p & 15 || p < w->heap_start + 16 || p >= w->heap_end || !state_readable(p - 8, &header, 8))
 		return 0;
 	uint64_t size = header & ~7ull;
 	/* 0x1: the block before is in use; mmapped and arena blocks lie elsewhere. */
@@ -77,11 +80,14 @@ static unsigned block_number(struct walk *w, uint64_t p)
 
 static void add_words(struct walk *w, uint64_t at, uint64_t size)
 {
-	for (uint64_t i = 0; i + 8 <= size; i += 8) {
-		uint64_t v;
+	uint64_t words[PIECE / 8];
 
-		if (!readable(at + i, &v, 8))
+	for (uint64_t i = 0; i + 8 <= size; i += 8) {
+		uint64_t left = (size - i) & ~7ull;
+
+		if (i % PIECE == 0 && !state_readable(at + i, words, left < PIECE ? left : PIECE))
 			return;
+		uint64_t v = words[i % PIECE / 8];
 		unsigned block = block_number(w, v);
 		if (block)
 			mix(w, 0xb10c000000000000ull | block);
@@ -100,9 +106,9 @@ uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size)
 	find_heap(&w);
 	unsigned first = block_number(&w, object);
 	if (!first)
-		add_words(&w, object, size ? size : 64);
+		add_words(&w, object, !size ? 64 : size < MAX_OBJECT ? size : MAX_OBJECT);
 	for (unsigned i = 0; i < w.n; i++)
-		/* The last word of a block may belong to the allocator; fresh memory holds a pattern. */
-		add_words(&w, w.blocks[i], w.sizes[i] - 8);
+		/* Whose the last word of a block is nobody knows, but for the object's; fresh memory holds a pattern. */
+		add_words(&w, w.blocks[i], !i && first && size == w.sizes[i] ? size : w.sizes[i] - 8);
 	return w.hash;
 }

@@ -334,10 +334,11 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		}
 		g[REG_EFL] |= TRAP_FLAG;
 	}
-	if (in_library(pc)) {
+	if (in_library(pc) && !(s->called && step_effect_of(pc) != STEP_NOTHING)) {
 		/* Nothing is left to be decided: it runs freely to its end. */
 		at_instruction(s, u, pc);
 	} else {
+		/* Outside, or in a function whose effects are known: the C library is tested as well. */
 		uint64_t back = *(uint64_t *)g[REG_RSP];
 
 		s->called = false;

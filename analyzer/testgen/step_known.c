@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Functions of the C and C++ libraries whose effects are known from their arguments: not stepped through. */
+#include "analyzer/testgen/heap.h"
 #include "analyzer/testgen/step.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <string.h>
 
 static struct known {
 	const char *name;
@@ -20,7 +22,7 @@ static struct known {
 	{ "funlockfile", STEP_UNLOCKS, 0 }, { "pthread_cond_wait", STEP_WAITS, 0 },
 	{ "malloc", STEP_ALLOCATES, 0 }, { "calloc", STEP_ALLOCATES, 0 }, { "strdup", STEP_ALLOCATES, 0 },
 	{ "strndup", STEP_ALLOCATES, 0 }, { "_Znwm", STEP_ALLOCATES, 0 }, { "_Znam", STEP_ALLOCATES, 0 },
-	{ "free", STEP_FREES, 0 }, { "_ZdlPv", STEP_FREES, 0 }, { "_ZdlPvm", STEP_FREES, 0 },
+	{ "free", STEP_FREES, 0 }, { "__libc_free", STEP_FREES, 0 }, { "_ZdlPv", STEP_FREES, 0 }, { "_ZdlPvm", STEP_FREES, 0 },
 	{ "_ZdaPv", STEP_FREES, 0 }, { "_ZdaPvm", STEP_FREES, 0 }, { "realloc", STEP_REALLOCATES, 0 },
 	{ "memcpy", STEP_COPIES, 0 }, { "memmove", STEP_COPIES, 0 }, { "mempcpy", STEP_COPIES, 0 },
 	{ "__memcpy_chk", STEP_COPIES, 0 }, { "__memmove_chk", STEP_COPIES, 0 }, { "memset", STEP_FILLS, 0 },
@@ -35,7 +37,9 @@ static struct known {
 void step_known_init(void)
 {
 	for (size_t i = 0; i < NKNOWN; i++)
-		known[i].at = (uint64_t)dlsym(RTLD_DEFAULT, known[i].name);
+		known[i].at = (uint64_t)(!strcmp(known[i].name, "free") ? (void *)heap_free :
+					 !strcmp(known[i].name, "realloc") ? (void *)heap_realloc :
+					 dlsym(RTLD_DEFAULT, known[i].name));
 }
 
 enum step_effect step_effect_of(uint64_t pc)

@@ -12,15 +12,24 @@ enum testgen_rule {
 	TESTGEN_INTERFERE = 8,   /* pairs that share nothing that is written */
 	TESTGEN_INTERLEAVE = 16, /* pairs that locks keep apart */
 	TESTGEN_STATE = 32,      /* prefixes that lead to a state that was seen */
-	TESTGEN_ALL = 63,
+	/* of sequences by coverage: what is not extended ... */
+	TESTGEN_D1 = 64,         /* it fails */
+	TESTGEN_D2 = 128,        /* it changes neither coverage nor state */
+	TESTGEN_D3 = 256,        /* another one reached the state, and covers as much */
+	/* ... and what gets no further extension */
+	TESTGEN_B1 = 512,        /* one of its extensions covers more from the same state */
+	TESTGEN_B2 = 1024,       /* another one has come to its state meanwhile, and covers as much */
+	TESTGEN_ALL = 2047,
 };
-#define TESTGEN_RULES 6
+#define TESTGEN_RULES 11
 /* "exception", ...; NULL ends the list. In the order of the bits. */
 extern const char *const testgen_rule_names[];
 
+struct testgen_result;
+
 struct testgen_options {
 	int object;
-	const char *strategy;  /* "coverage" or "random" */
+	const char *strategy;  /* "coverage", "breadth" or "random"; reproduce: NULL */
 	const char *out;       /* directory */
 	uint64_t seed, most_tests, most_violations;
 	unsigned depth;        /* calls of a prefix behind the constructor */
@@ -36,6 +45,12 @@ struct testgen_options {
 	bool (*reaches)(void *arg, const struct trace *t);
 	lab_wanted *wanted;
 	void *arg;
+	/* a shard: its part, from 1, of so many (0: everything), and how many of its tests were explored earlier */
+	uint32_t part, parts;
+	uint64_t skip;
+	/* after each test; NULL: not asked for */
+	err_t (*save)(void *save_arg, struct lab *lab, struct testgen_result *r);
+	void *save_arg;
 };
 
 struct testgen_result {
@@ -44,6 +59,8 @@ struct testgen_result {
 	uint64_t tests;        /* whose interleavings were explored */
 	uint64_t considered;   /* pairs of calls that were looked at */
 	uint64_t pruned[TESTGEN_RULES];
+	uint64_t sequences;    /* that were chosen by their coverage */
+	uint64_t covered;      /* different traces of calls in them */
 	uint64_t jobs;
 	double seconds, first_seconds;
 	unsigned depth;        /* reached */
@@ -54,6 +71,8 @@ struct testgen_result {
 };
 
 err_t testgen_search(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
+/* Is this test another shard's, or was it explored by an earlier run of this one? *skipped counts the latter. */
+bool testgen_is_elsewhere(const struct testgen_options *o, const struct api *a, const struct test *t, uint64_t *skipped);
 /* Algorithm 1 of ConTeGe. */
 err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
 /* After lab_explore() found nothing: the same test's results, when they are asked for. */

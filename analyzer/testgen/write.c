@@ -2,6 +2,7 @@
 /* A violation as files: the test, its schedule, the recorded run and its explanation; and its failure in words. */
 #include "analyzer/testgen/emit.h"
 #include "analyzer/testgen/testgen.h"
+#include "analyzer/testgen/walls.h"
 
 #include "analyzer/hunt/child.h"
 #include "analyzer/hunt/files.h"
@@ -11,6 +12,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,30 +115,38 @@ char *testgen_odd_text(const struct api *a, const struct violation *v)
 
 /* ---- files ---- */
 
-static char *remark_of(const struct api *a, const struct violation *v)
+static char *remark_of(const struct api *a, const struct violation *v, bool linked)
 {
 	struct strbuf b = { 0 };
 	bool fails = v->failure.end != JOB_DONE;
 	char *text = fails ? testgen_failure_text(a, &v->failure) : testgen_odd_text(a, v);
 
-	strbuf_fmt(&b, " * Two threads use one object of %s, which %s:\n *   %s\n", a->soname,
+	strbuf_fmt(&b, " * Two threads use %s of %s, which %s:\n *   %s\n",
+		   v->test.object_call == TEST_NO_OBJECT ? "functions" : "one object", a->soname,
 		   fails ? "fails" : "is not linearisable", text);
 	free(text);
 	strbuf_fmt(&b, " * None of the %u orders in which whole calls follow each other %s.\n *\n"
-		   " * cc -g -pthread -o test THIS-FILE %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY\n", v->linearisations, fails ? "fails" : "does that",
-		   a->soname);
+		   " * cc -g -pthread -o test THIS-FILE", v->linearisations, fails ? "fails" : "does that");
+	if (linked)
+		strbuf_fmt(&b, " %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY", a->soname);
+	strbuf_char(&b, '\n');
 	return strbuf_take(&b);
 }
 
-static err_t write_files(const struct api *a, const struct violation *v)
+static err_t write_files(const struct api *a, const char *dir, const struct violation *v)
 {
-	FILE *f = fopen(v->file, "we");
+	char *program = NULL;
+	err_t e = a->program ? api_copy_program(a, dir, &program) : NULL;
+	FILE *f = e ? NULL : fopen(v->file, "we");
 
-	if (!f)
-		return err_errno("%s", v->file);
-	char *remark = remark_of(a, v);
-	emit_test(a, &v->test, remark, v->failure.end == JOB_DONE, f);
+	if (!f) {
+		free(program);
+		return e ? e : err_errno("%s", v->file);
+	}
+	char *remark = remark_of(a, v, !program);
+	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, f);
 	free(remark);
+	free(program);
 	if (fclose(f))
 		return err_errno("%s", v->file);
 	f = fopen(v->schedule, "we");
@@ -146,10 +156,10 @@ static err_t write_files(const struct api *a, const struct violation *v)
 	return fclose(f) ? err_errno("%s", v->schedule) : NULL;
 }
 
-/* The status that waitpid(2) gives; -1: it could not be started or took too long. */
-static int run(char **argv, char **environment, const char *output, double seconds)
+/* directory: where it runs. The status that waitpid(2) gives; -1: it could not be started or took too long. */
+static int run(char **argv, char **environment, const char *output, double seconds, const char *directory)
 {
-	struct child_spec spec = { argv, "/dev/null", output, environment, NULL, NULL };
+	struct child_spec spec = { argv, "/dev/null", output, environment, NULL, directory };
 	struct child c;
 	err_t e = child_start(&c, &spec, seconds);
 
@@ -164,6 +174,32 @@ static int run(char **argv, char **environment, const char *output, double secon
 	return late ? -1 : status;
 }
 
+struct walled {
+	char **argv, **environment;
+	const char *output, *directory;
+	int status;
+};
+
+static void *run_behind_walls(void *arg)
+{
+	struct walled *w = arg;
+
+	walls_files(w->directory);
+	w->status = run(w->argv, w->environment, w->output, RUN_SECONDS, w->directory);
+	return NULL;
+}
+
+/* The test may change files in the output directory only: walls are a thread's, and of what it starts. */
+static int run_walled(char **argv, char **environment, const char *output, const char *directory)
+{
+	struct walled w = { argv, environment, output, directory, -1 };
+	pthread_t t;
+
+	if (!pthread_create(&t, NULL, run_behind_walls, &w))
+		pthread_join(t, NULL);
+	return w.status;
+}
+
 static bool compile(const struct api *a, const char *file, const char *program, const char *said)
 {
 	const char *cc = getenv("CC");
@@ -173,8 +209,8 @@ static bool compile(const struct api *a, const char *file, const char *program, 
 	*strrchr(dir, '/') = 0;
 	char *rpath = xasprintf("-Wl,-rpath,%s", dir);
 	char *argv[] = { (char *)(cc && *cc ? cc : "cc"), (char *)"-g", (char *)"-pthread", (char *)"-o", (char *)program,
-			 (char *)file, a->path, rpath, (char *)"-Wl,--allow-shlib-undefined", NULL };
-	int status = run(argv, none, said, COMPILE_SECONDS);
+			 (char *)file, a->program ? NULL : a->path, rpath, (char *)"-Wl,--allow-shlib-undefined", NULL };
+	int status = run(argv, none, said, COMPILE_SECONDS, NULL);
 	free(rpath);
 	free(dir);
 	return status >= 0 && WIFEXITED(status) && !WEXITSTATUS(status);
@@ -230,7 +266,7 @@ static bool native_run(const struct testgen_options *o, const struct violation *
 	if (v->failure.end == JOB_HANG)
 		launch_option(&b, "hang", "2");
 	char *env[] = { xasprintf("CSCHED_OPTIONS=%s", b.s), xasprintf("LD_PRELOAD=%s", preload), NULL };
-	int status = run(argv, env, said, RUN_SECONDS);
+	int status = run_walled(argv, env, said, o->out);
 	strbuf_free(&b);
 	free(preload);
 	free(env[0]);
@@ -248,7 +284,7 @@ static void explain(struct violation *v, const char *trace, const char *report)
 		return;
 	self[n] = 0;
 	char *argv[] = { self, (char *)"explain", (char *)"--color=never", (char *)trace, NULL };
-	int status = run(argv, none, report, EXPLAIN_SECONDS);
+	int status = run(argv, none, report, EXPLAIN_SECONDS, NULL);
 	if (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) <= 1)
 		v->report = xstrdup(report);
 }
@@ -289,7 +325,7 @@ err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct vio
 	v->file = xasprintf("%s/%s.c", o->out, base);
 	v->schedule = xasprintf("%s/%s.schedule", o->out, base);
 	if (!e)
-		e = write_files(lab->api, v);
+		e = write_files(lab->api, o->out, v);
 	if (!e && !compile(lab->api, v->file, program, said))
 		e = err_new(ERR_INTERNAL, "the test %s does not compile; %s says why", v->file, said);
 	if (!e && o->shim)
@@ -307,5 +343,5 @@ err_t testgen_write_odd(struct lab *lab, const struct testgen_options *o, struct
 	TRY(files_make_dirs(o->out));
 	v->file = xasprintf("%s/not-linearisable-%u.c", o->out, number);
 	v->schedule = xasprintf("%s/not-linearisable-%u.schedule", o->out, number);
-	return write_files(lab->api, v);
+	return write_files(lab->api, o->out, v);
 }

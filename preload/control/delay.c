@@ -12,10 +12,16 @@
  */
 #define BUDGET_DELAYS 12
 #define BUDGET_MIN_US 300000
+/* And of a run that takes longer than that half of its time: what goes wrong late is perturbed, too. */
+#define BUDGET_PART 2
 /* A failure that races with the end of the process gets this long to happen. */
 #define LINGER_US 20000
+/* Those who sleep then go on one after the other, as they would have: so many, so long apart. */
+#define LAST_ONES 8
+#define LAST_ONE_US 2000
 
 static uint64_t budget_us;
+static uint64_t began;     /* us */
 static uint32_t gate;      /* 1: nobody sleeps any more */
 static uint32_t lock;      /* guards the three below */
 static uint32_t sleeping;
@@ -42,6 +48,7 @@ uint64_t ctl_now_us(void)
 void ctl_delay_init(uint64_t us)
 {
 	lock = sleeping = 0; /* a forked child begins with nobody asleep */
+	began = ctl_now_us();
 	budget_us = us * BUDGET_DELAYS > BUDGET_MIN_US ? us * BUDGET_DELAYS : BUDGET_MIN_US;
 }
 
@@ -57,12 +64,18 @@ static void account(int change)
 	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
 }
 
+static bool has_budget(void)
+{
+	uint64_t slept = __atomic_load_n(&slept_us, __ATOMIC_RELAXED);
+
+	return slept <= budget_us || slept - budget_us <= (ctl_now_us() - began) / BUDGET_PART;
+}
+
 void ctl_sleep(uint64_t us)
 {
 	struct timespec t = { (time_t)(us / 1000000), (long)(us % 1000000 * 1000) };
 
-	if (__atomic_load_n(&gate, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&slept_us, __ATOMIC_RELAXED) > budget_us)
+	if (__atomic_load_n(&gate, __ATOMIC_RELAXED) || !has_budget())
 		return;
 	account(1);
 	raw(SYS_futex, &gate, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &t);
@@ -80,11 +93,16 @@ void ctl_maybe_sleep(const struct shim_thread *t, uint64_t permille, uint64_t us
 		ctl_sleep(us / 4 + (r >> 20) % (us + 1));
 }
 
-void ctl_linger(void)
+static void pause_us(long us)
 {
-	struct timespec t = { 0, LINGER_US * 1000 };
+	struct timespec t = { 0, us * 1000 };
 
 	raw(SYS_nanosleep, &t, 0);
+}
+
+void ctl_linger(void)
+{
+	pause_us(LINGER_US);
 }
 
 void ctl_sleep_end(void)
@@ -92,6 +110,9 @@ void ctl_sleep_end(void)
 	bool some = __atomic_load_n(&sleeping, __ATOMIC_RELAXED) > 0;
 
 	__atomic_store_n(&gate, 1, __ATOMIC_SEQ_CST);
+	/* All at once would make a race of what was an order. */
+	for (unsigned i = 0; some && i < LAST_ONES && raw(SYS_futex, &gate, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1) > 0; i++)
+		pause_us(LAST_ONE_US);
 	raw(SYS_futex, &gate, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7fffffff);
 	if (some)
 		ctl_linger();

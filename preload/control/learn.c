@@ -29,6 +29,8 @@ struct slot {
 	uint32_t owner;   /* on whose stack it is, index + 1; 0: not known to be on one */
 	bool several, written;
 	uint8_t nsites, nlocks;
+	uint8_t pairs; /* of site[], a bit each: reached by a thread that had touched it last, elsewhere */
+	uint32_t last, last_site; /* who that was, index + 1 */
 	uint32_t site[SITES_KEPT];
 	uint64_t lock[LOCKS_KEPT];
 };
@@ -97,13 +99,20 @@ static struct slot *slot_for(uint64_t granule)
 	return NULL;
 }
 
-static void note_site(struct slot *s, uint32_t site)
+static void note_site(struct slot *s, const struct shim_thread *t, uint32_t site)
 {
-	for (unsigned i = 0; i < s->nsites; i++)
-		if (s->site[i] == site)
-			return;
-	if (s->nsites < SITES_KEPT)
+	bool pair = s->last == t->index + 1 && s->last_site != site;
+	unsigned i = 0;
+
+	s->last = t->index + 1;
+	s->last_site = site;
+	while (i < s->nsites && s->site[i] != site)
+		i++;
+	if (i == SITES_KEPT)
+		return;
+	if (i == s->nsites)
 		s->site[s->nsites++] = site;
+	s->pairs |= (uint8_t)(pair << i);
 }
 
 static bool holds(const struct shim_thread *t, uint64_t object)
@@ -142,7 +151,7 @@ static void touch(struct slot *s, const struct shim_thread *t, uint32_t site, bo
 {
 	if (ctl_site(site)->flags & CTL_SITE_LOCAL)
 		note_owner(s, t);
-	note_site(s, site);
+	note_site(s, t, site);
 	note_locks(s, t);
 	if (!s->first)
 		s->first = t->index + 1;
@@ -154,7 +163,7 @@ static void touch(struct slot *s, const struct shim_thread *t, uint32_t site, bo
 	uint32_t flags = CTL_SITE_SHARED | (s->nlocks ? 0 : CTL_SITE_RACY);
 	ctl_site_mark(site, flags);
 	for (unsigned i = 0; i < s->nsites; i++)
-		ctl_site_mark(s->site[i], flags);
+		ctl_site_mark(s->site[i], flags | (s->pairs >> i & 1 ? CTL_SITE_PAIR : 0));
 }
 
 /* A fix may be called there, too. */
@@ -184,7 +193,8 @@ void ctl_learn(const struct tr_ctx *c, uint32_t site)
 		tr_callout_enable(site, false); /* for good */
 	if (++p->hits > ENOUGH)
 		switch_off(site);
-	if (shim.nlive < 2)
+	/* A child made by vfork() runs while its parent, in the same memory, stands still. */
+	if (shim.nlive < 2 || c->vfork_child)
 		return;
 	ctl_site_mark(site, CTL_SITE_MULTI);
 	s->hits++;

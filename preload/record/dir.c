@@ -297,6 +297,111 @@ static bool remove_entries(int fd)
 	}
 }
 
+void rec_dir_each(void (*fn)(int dir, const char *name, void *arg), void *arg)
+{
+	char buf[2048] __attribute__((aligned(8)));
+	int fd = is_ours(dir_fd) ? dir_fd : path[0] ? open_dir() : -1;
+
+	if (fd < 0)
+		return;
+	raw(SYS_lseek, fd, 0, 0);
+	for (;;) {
+		long n = raw(SYS_getdents64, fd, buf, sizeof buf);
+
+		if (n <= 0)
+			break;
+		for (long at = 0; at < n;) {
+			uint16_t len;
+
+			memcpy(&len, buf + at + 16, sizeof len);
+			fn(fd, buf + at + 19, arg);
+			at += len;
+		}
+	}
+	if (fd != dir_fd)
+		raw(SYS_close, fd);
+}
+
+static char saved_as[DIR_PATH_MAX] RAW_LARGE; /* in the directory above */
+static size_t saved_len;
+
+static void saved_name(unsigned i, const char *tail)
+{
+	struct raw_text t = { saved_as, 0, sizeof saved_as };
+	const char *name = path;
+	size_t n;
+
+	for (const char *p = path; *p; p++)
+		if (*p == '/')
+			name = p + 1;
+	n = strlen(name);
+	text_strn(&t, name, n > 7 ? n - 7 : n); /* ".csched" */
+	text_str(&t, ".saved-");
+	text_num(&t, i);
+	text_str(&t, ".csched");
+	saved_len = t.n;
+	text_str(&t, tail);
+}
+
+static int above(void)
+{
+	int fd = rec_dir_fd();
+
+	return fd < 0 ? -1 : (int)raw(SYS_openat, fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int rec_dir_save_begin(void)
+{
+	static unsigned saved;
+	int up = above();
+	long err = -EEXIST;
+
+	if (up < 0)
+		return -1;
+	for (unsigned i = 0; i < DIR_TRIES && err == -EEXIST; i++) {
+		saved_name(++saved, "");
+		err = raw(SYS_faccessat, up, saved_as, 0) ? 0 : -EEXIST;
+		saved_name(saved, UNNAMED);
+		if (!err)
+			err = raw(SYS_mkdirat, up, saved_as, 0700);
+	}
+	long fd = err ? -1 : raw(SYS_openat, up, saved_as, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	raw(SYS_close, up);
+	return raw_failed(fd) ? -1 : (int)fd;
+}
+
+bool rec_dir_save_end(int dir)
+{
+	static char from[DIR_PATH_MAX] RAW_LARGE;
+	int up = above();
+
+	raw(SYS_close, dir);
+	if (up < 0)
+		return false;
+	memcpy(from, saved_as, sizeof from);
+	saved_as[saved_len] = 0;
+	bool good = !raw(SYS_renameat, up, from, up, saved_as);
+
+	raw(SYS_close, up);
+	return good;
+}
+
+int rec_dir_fd(void)
+{
+	return path[0] && is_ours(dir_fd) ? dir_fd : -1;
+}
+
+bool rec_dir_rename(const char *from, const char *to)
+{
+	int fd = is_ours(dir_fd) ? dir_fd : path[0] ? open_dir() : -1;
+	bool good = fd >= 0 && !raw(SYS_renameat, fd, from, fd, to);
+
+	if (fd >= 0 && fd != dir_fd)
+		raw(SYS_close, fd);
+	return good;
+}
+
 /*
  * Another name first, see above. `name` in the directory `at`; returns what it is called now.
  * NULL: this user may not remove it. What cannot be removed as a whole is left as a whole.

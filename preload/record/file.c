@@ -14,6 +14,7 @@
 #define RESERVE_STEP (4ul << 20)
 #define HUGE (2ul << 20)
 
+int rec_memory_file = -1;
 static uint64_t total; /* bytes allocated on disk by this process */
 
 uint64_t rec_total(void)
@@ -28,12 +29,22 @@ void rec_forget_total(void)
 
 static const char *stream_name(const struct rec_stream *s, struct raw_text *name)
 {
-	switch (s->kind) {
-	case TRC_STREAM_PROCESS: return "process";
-	case TRC_STREAM_FRAGS: return "frags";
-	case TRC_STREAM_MEMORY: return "memory";
-	case TRC_STREAM_FINAL: return "final";
-	default: break;
+	static const char *const plain[] = {
+		[TRC_STREAM_PROCESS] = "process", [TRC_STREAM_MEMORY] = "memory", [TRC_STREAM_FINAL] = "final",
+	};
+
+	if (s->kind == TRC_STREAM_FRAGS)
+		return "frags";
+	if (rec_epoch) {
+		text_str(name, "e");
+		text_num(name, rec_epoch);
+		text_str(name, ".");
+	}
+	if (s->kind < sizeof plain / sizeof *plain && plain[s->kind]) {
+		text_str(name, plain[s->kind]);
+		if (s->kind == TRC_STREAM_MEMORY && rec_epoch > 1)
+			text_str(name, "-new"); /* see rec_ring_complete() */
+		return name->s;
 	}
 	text_str(name, "t");
 	text_num(name, s->thread);
@@ -153,15 +164,17 @@ void file_give_back(size_t len)
 /* The stream's file, if it may grow by len bytes, which then count; negative errno. */
 int file_open_to_grow(const struct rec_stream *s, size_t len)
 {
-	TEXT(name, 32);
+	TEXT(name, 48);
 	/* The process stream always may: the reason for a failure must find room. */
 	bool limited = s->kind != TRC_STREAM_PROCESS;
 	uint64_t sum = __atomic_add_fetch(&total, len, __ATOMIC_RELAXED);
 	int fd = -E2BIG;
 
-	if (shim.state == SHIM_ENDED)
+	if (rec_memory_file >= 0)
+		fd = (int)raw(SYS_fcntl, rec_memory_file, F_DUPFD_CLOEXEC, 0);
+	else if (shim.state == SHIM_ENDED)
 		fd = -ENOENT;
-	else if (!limited || sum <= shim_opt.max_size)
+	else if (!limited || sum <= rec_ring_limit())
 		fd = rec_dir_open(stream_name(s, &name), O_RDWR | O_CREAT);
 	if (fd < 0)
 		file_give_back(len);
@@ -229,7 +242,7 @@ long file_append_whole(int fd, uint64_t offset, const struct trc_chunk *head, co
 /* Ends the file where the stream does. */
 void file_truncate(struct rec_stream *s, uint64_t end)
 {
-	TEXT(name, 32);
+	TEXT(name, 48);
 	int fd = rec_dir_open(stream_name(s, &name), O_RDWR);
 
 	if (fd < 0)

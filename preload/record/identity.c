@@ -18,6 +18,7 @@ static void kv(const char *key, const char *value, size_t len)
 	size_t size = sizeof(struct trc_kv) + klen + len;
 	struct trc_kv *r = rec_begin(&rec_process, size);
 
+	rec_identity_keep(key, value, len);
 	if (r) {
 		r->key_len = (uint32_t)klen;
 		r->value_len = (uint32_t)len;
@@ -105,11 +106,18 @@ static uint64_t tsc_start, mono_start;
  */
 void rec_identity_clock(void)
 {
+	uint64_t hz = rec_tsc_hz();
+
+	if (hz)
+		rec_kv_num("tsc_hz", hz);
+}
+
+uint64_t rec_tsc_hz(void)
+{
 	uint64_t ns = raw_nsec(CLOCK_MONOTONIC) - mono_start;
 	uint64_t ticks = raw_tsc() - tsc_start;
 
-	if (ns)
-		rec_kv_num("tsc_hz", (uint64_t)((unsigned __int128)ticks * 1000000000ull / ns));
+	return ns ? (uint64_t)((unsigned __int128)ticks * 1000000000ull / ns) : 0;
 }
 
 void rec_identity(const char *options)

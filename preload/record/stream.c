@@ -1,5 +1,6 @@
 /* Streams: reserve space, switch chunks, seal. The contract is in stream.h. */
 #include "preload/record/file.h"
+#include "preload/record/slots.h"
 
 #include "preload/raw.h"
 #include "preload/say.h"
@@ -102,7 +103,9 @@ void rec_ending(void)
 
 static void unmap(struct rec_chunk_map *map)
 {
-	if (!map->lent && !ending)
+	if (map->slot)
+		slots_give(map);
+	else if (!map->lent && !ending)
 		raw_free(map->head, map->len + (map->part ? 0 : RAW_PAGE));
 	map->head = NULL;
 }
@@ -125,7 +128,7 @@ void rec_open_together(void)
 {
 	struct rec_stream process = { .kind = TRC_STREAM_PROCESS };
 	struct rec_chunk_map all;
-	bool good = rec_total() + PARTS_LEN <= shim_opt.max_size && !new_chunk(&process, PARTS_LEN, &all);
+	bool good = !rec_epoch && rec_total() + PARTS_LEN <= shim_opt.max_size && !new_chunk(&process, PARTS_LEN, &all);
 	uint8_t *at = good ? (uint8_t *)all.head : NULL;
 
 	for (unsigned i = 0; i < NPARTS; i++) {
@@ -156,9 +159,11 @@ static bool take_part(struct rec_stream *s, struct rec_chunk_map *map)
 /* Bytes of its chunks, wherever they are. */
 static uint64_t grown_by(const struct rec_stream *s, size_t first)
 {
+	uint64_t own = s->file_end - (s == &rec_process ? slots_bytes() : 0);
+
 	if (!s->together)
-		return s->file_end;
-	return s->file_end + first - (s->kind == TRC_STREAM_PROCESS ? PARTS_LEN : 0);
+		return own;
+	return own + first - (s->kind == TRC_STREAM_PROCESS ? PARTS_LEN : 0);
 }
 
 static size_t chunk_len(const struct rec_stream *s, size_t record)
@@ -270,13 +275,18 @@ static long turn(struct rec_stream *s, size_t record, bool nested)
 	s->again_end = REC_NONE;
 	if (s->map.head && s->map.live && !nested && (len <= s->map.len || s->map.lent))
 		return move_live(s);
-	long err = take_part(s, &map) ? 0 : new_chunk(s, len, &map);
+	if (!rec_epoch && record + sizeof(struct trc_chunk) <= FIRST_CHUNK && slots_take(s, &map)) {
+		s->together = true;
+		s->sequence++;
+	} else {
+		long err = take_part(s, &map) ? 0 : new_chunk(s, len, &map);
 
-	if (err)
-		return err;
-	map.live = has_live_chunk(s) && s->sequence && len == LIVE_CHUNK;
-	retire(s, nested);
-	write_header(s, &map);
+		if (err)
+			return err;
+		map.live = has_live_chunk(s) && s->sequence && len == LIVE_CHUNK;
+		retire(s, nested);
+		write_header(s, &map);
+	}
 	s->map = map;
 	s->pos = (uint8_t *)(map.head + 1);
 	s->end = (uint8_t *)map.head + map.len;
@@ -496,7 +506,7 @@ static void close_chunk(struct rec_stream *s, uint32_t used)
 	size_t len = (used + sizeof *c + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
 
 	/* A live chunk may lie before others. */
-	bool shrink = map.len - len >= SHRINK_MIN && map.offset + map.len == s->file_end;
+	bool shrink = !map.slot && map.len - len >= SHRINK_MIN && map.offset + map.len == s->file_end;
 	uint64_t end = shrink ? map.offset + len : s->file_end;
 
 	if (shrink) {
@@ -510,9 +520,10 @@ static void close_chunk(struct rec_stream *s, uint32_t used)
 	file_truncate(s, end);
 }
 
-void rec_close(struct rec_stream *s)
+bool rec_close(struct rec_stream *s)
 {
 	uint64_t saved;
+	bool good = !s->dead;
 
 	rec_signals_block(&saved);
 	s->open = 0;
@@ -520,10 +531,32 @@ void rec_close(struct rec_stream *s)
 	if (s->map.head && s->map.lent) {
 		long err = move_live(s);
 
+		good = !err;
 		if (err)
 			go_dead(s, err, false);
 	}
 	close_chunk(s, s->map.head && !s->map.lent ? (uint32_t)(s->pos - (uint8_t *)(s->map.head + 1)) : 0);
+	rec_signals_restore(&saved);
+	return good;
+}
+
+void rec_renew(struct rec_stream *s, size_t used)
+{
+	uint64_t saved;
+
+	rec_signals_block(&saved);
+	rec_settle(s);
+	if (s->map.head) {
+		s->start += used;
+		seal(&s->map, (uint32_t)used);
+		unmap(&s->map);
+	}
+	s->map = (struct rec_chunk_map){ 0 };
+	s->pos = s->end = NULL;
+	s->again_end = REC_NONE;
+	s->sequence = 0;
+	s->file_end = s->reserved = 0;
+	s->dead = s->together = false;
 	rec_signals_restore(&saved);
 }
 

@@ -25,11 +25,15 @@
 struct rec_chunk_map {
 	struct trc_chunk *head; /* NULL: none */
 	size_t len;             /* mapped bytes, header included */
-	uint64_t offset;        /* in the file */
+	union {
+		uint64_t offset;     /* in the file */
+		struct slots *slots; /* see slots.h */
+	};
 	uint32_t used;          /* payload bytes, for retired chunks */
 	bool live;              /* emptied into the file and used again when it is full */
 	bool part;              /* of a mapping of several, see rec_open_together() */
 	bool lent;              /* not of the file: the caller's, see rec_open_lent() */
+	bool slot;              /* one of `slots` */
 };
 
 struct rec_stream {
@@ -40,7 +44,7 @@ struct rec_stream {
 	struct rec_chunk_map map;
 	uint16_t kind;     /* enum trc_stream */
 	bool dead;         /* no more room, or closed */
-	bool together;     /* its first chunk is one of rec_open_together()'s */
+	bool together;     /* its first chunk lies in the file of the process stream: rec_open_together(), slots.h */
 	uint32_t thread;
 	uint32_t sequence; /* of the next chunk */
 	uint32_t open;     /* records begun and not committed: >1 only inside signal handlers */
@@ -163,8 +167,8 @@ uint8_t *rec_large_room(struct rec_large *l, size_t *n);
 void rec_large_put(struct rec_large *l, const void *from, size_t n);
 void rec_large_end(struct rec_large *l);
 
-/* Seals the last chunk, gives its unused space back, unmaps. The stream is dead then. */
-void rec_close(struct rec_stream *s);
+/* Seals the last chunk, gives its unused space back, unmaps. The stream is dead then. False: it has been before. */
+bool rec_close(struct rec_stream *s);
 
 /* The process is about to be gone, and with it what is mapped: nobody need unmap it piece by piece. */
 void rec_ending(void);
@@ -201,6 +205,13 @@ const char *rec_dir_path(void); /* absolute; "" when there is none */
 void rec_dir_remove(void);
 void rec_dir_hand_over(uint32_t uid); /* before the process becomes this user */
 void rec_dir_forget(void); /* after fork in the child: it is the parent's */
+/* Each file of the trace, by name; others may be removed meanwhile, and are perhaps skipped then. Under rec_lock(). */
+void rec_dir_each(void (*fn)(int dir, const char *name, void *arg), void *arg);
+/* An empty directory beside it, NAME.PID.saved-N.csched with a tail: a descriptor, or -1; then it gets its name. */
+int rec_dir_save_begin(void);
+bool rec_dir_save_end(int dir);
+int rec_dir_fd(void); /* of the directory; -1: it is not at hand */
+bool rec_dir_rename(const char *from, const char *to);
 /* A file of the trace, opened O_RDWR|O_CLOEXEC; negative errno. Caller closes. */
 int rec_dir_open(const char *name, int flags);
 
@@ -222,10 +233,32 @@ void rec_modules_forget(void);
 /* The TRC_KV records: who recorded what; the clock's rate once some time has passed. */
 void rec_identity(const char *options);
 void rec_identity_clock(void);
+uint64_t rec_tsc_hz(void); /* as far as it is known by now */
 void rec_started_with(char *const *argv); /* valid until rec_identity() is done */
 long rec_command_line(char *buf, size_t size); /* as raw_slurp(); each argument ends in a NUL */
 void rec_kv(const char *key, const char *value, size_t len);
 void rec_kv_num(const char *key, uint64_t value);
+
+/* ---- ring.c: the flight recorder ---- */
+
+extern uint32_t rec_epoch;   /* the current one, from 1; 0: no flight recorder */
+void rec_ring_start(void);   /* a new trace */
+uint32_t rec_ring_oldest(void); /* epoch that is there */
+uint64_t rec_ring_limit(void); /* bytes of the trace */
+bool rec_ring_full(void);    /* the epoch has as many bytes as it should */
+bool rec_ring_prepare(uint64_t expected); /* room, and the right, for a checkpoint of so many bytes; else not now */
+bool rec_ring_save(void);    /* the epochs that are complete, as a trace of their own; under rec_lock() */
+void rec_ring_begin(void);   /* from here on streams belong to the next epoch; under rec_lock() */
+/* Bytes of the checkpoint that another process writes, or has not written after all; and those that we have written. */
+void rec_ring_count(int64_t bytes);
+void rec_ring_apart(int64_t bytes);
+bool rec_ring_name_checkpoint(void); /* it is whole */
+void rec_ring_complete(void); /* likewise: what is older may go */
+extern int rec_memory_file; /* in the process that writes a checkpoint: its descriptor; else -1 */
+/* Seals what the stream holds. It goes on in the next epoch, where its file is made when there is something to write. */
+void rec_renew(struct rec_stream *s, size_t used);
+void rec_identity_keep(const char *key, const char *value, size_t len);
+void rec_identity_again(void); /* in the new process stream; under rec_lock() */
 
 /* Bytes this process has allocated for its trace so far. */
 uint64_t rec_total(void);

@@ -62,7 +62,6 @@ static void own_add(uint64_t start, size_t len)
 }
 
 /* Memory of the shim's that was not allocated here. */
-void tr_own(void *p, size_t len);
 void tr_own(void *p, size_t len)
 {
 	own_add((uint64_t)p, len);
@@ -121,7 +120,7 @@ static long map(uint64_t address, size_t len, int prot, int flags)
 
 void *tr_alloc(size_t len)
 {
-	long p = map(0, len, PROT_READ | PROT_WRITE, 0);
+	long p = map(raw_place(len), len, PROT_READ | PROT_WRITE, 0);
 
 	if (raw_failed(p))
 		return NULL;

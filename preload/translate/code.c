@@ -105,12 +105,20 @@ static void code_line(char *line, void *first)
 	tr_code_line(line);
 }
 
+static bool unknown; /* the list could not be read when it was wanted last */
+
 bool tr_code_refresh(void)
 {
 	static char buf[MAPS_BUFFER] RAW_LARGE;
 	bool first = true;
 
-	return maps_read(buf, code_line, &first);
+	unknown = !maps_read(buf, code_line, &first);
+	return !unknown;
+}
+
+bool tr_code_is_known(void)
+{
+	return !unknown;
 }
 
 /* Any of the range; no file is read for it: what is mapped is followed call by call. */

@@ -2,6 +2,7 @@
  * Delivery: the application's handler gets a frame built by us on its own
  * stack, in the kernel's layout, with application addresses only.
  */
+#include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 
 #include <signal.h>
@@ -178,6 +179,8 @@ static void fill_frame(struct tr_ctx *c, struct tr_frame *f, const struct tr_sig
 	}
 }
 
+static void reset_handler(struct tr_ctx *c, int sig);
+
 /* Frame, registers and mask for the handler; false: the stack cannot take it. */
 static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fault)
 {
@@ -196,6 +199,7 @@ static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fa
 
 	if ((alternate && !within_alternate(c, at)) || !tr_copy((void *)at, f, len))
 		return false;
+	crash_begin(c, si, at, alternate);
 	fresh_fpstate(c);
 	if ((uint32_t)c->alt.flags & SIG_ALT_AUTODISARM)
 		c->alt = (struct tr_stack){ .flags = SIG_ALT_DISABLE };
@@ -214,10 +218,8 @@ static bool enter_handler(struct tr_ctx *c, const struct tr_siginfo *si, bool fa
 		c->sigmask |= SIG_BIT(si->signo);
 	c->sigmask &= ~SIG_UNBLOCKABLE;
 	c->has_wait_mask = false;
-	if (a.flags & SA_RESETHAND) {
-		c->signals->act[si->signo].handler = 0;
-		sig_install(c, si->signo);
-	}
+	if (a.flags & SA_RESETHAND)
+		reset_handler(c, si->signo);
 	return true;
 }
 
@@ -276,6 +278,28 @@ static void hand_back_blocked(const struct tr_siginfo *si)
 
 	if (!is_for_process(si) || raw_failed(raw(SYS_rt_sigqueueinfo, raw(SYS_gettid), si->signo, si)))
 		hand_back(si);
+}
+
+/* CONT CHLD URG WINCH: without a handler they do nothing. */
+#define SIG_IDLE (SIG_BIT(18) | SIG_BIT(17) | SIG_BIT(23) | SIG_BIT(28))
+
+/*
+ * The kernel forgets a handler and leaves what is pending; sigaction() discards it where the default is to do nothing. So
+ * that is taken, one of the thread's and one of the process's at most, and sent again: blocked signals are kept.
+ */
+static void reset_handler(struct tr_ctx *c, int sig)
+{
+	struct tr_siginfo kept[2];
+	const uint64_t set = SIG_BIT(sig);
+	const int64_t at_once[2] = { 0, 0 };
+	unsigned n = 0;
+
+	while (n < 2 && (set & SIG_IDLE) && raw(SYS_rt_sigtimedwait, &set, &kept[n], at_once, sizeof set) == sig)
+		n++;
+	c->signals->act[sig].handler = 0;
+	sig_install(c, sig);
+	for (unsigned i = 0; i < n; i++)
+		hand_back_blocked(&kept[i]);
 }
 
 /* The kernel lets only the first thread tell another what a signal's siginfo was: that goes beside it. */
@@ -375,17 +399,12 @@ static void deliver_queued(struct tr_ctx *c, const struct tr_siginfo *si)
 	if (a->handler == 1)
 		return;
 	if (a->handler == 0) {
-		if (SIG_FATAL & SIG_BIT(si->signo))
+		if (!(SIG_HARMLESS & SIG_BIT(si->signo)))
 			tr_fatal(c, si);
 		sig_set_kernel_mask(c->sigmask);
 		hand_back(si); /* reset meanwhile: the kernel knows the default action */
 		return;
 	}
-	if (c->call_pc && (a->flags & SA_RESTART)) {
-		c->pc = c->call_pc;
-		c->regs[REG_RAX_] = c->call_nr;
-	}
-	c->call_pc = 0;
 	if (!enter_handler(c, si, false))
 		overflow(c, si->signo);
 }
@@ -406,11 +425,13 @@ void tr_deliver(struct tr_ctx *c)
 		c->queue[i].signo = 0;
 		deliver_queued(c, &si);
 	}
-	c->call_pc = 0;
 	c->has_wait_mask = false;
 	c->pending = 0;
+	c->nudged = false;
 	/* From here on others may come in; they set pending again. */
 	sig_set_kernel_mask(c->sigmask);
+	if (__builtin_expect(rec_epoch != 0, 0))
+		tr_epoch_boundary(c);
 	tr_go_on(c);
 }
 
@@ -418,7 +439,7 @@ void tr_deliver(struct tr_ctx *c)
 void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si)
 {
 	struct tr_sigaction dfl = { 0 };
-	uint64_t regs[TRC_NREGS], all = ~0ull;
+	uint64_t regs[TRC_NREGS], all = ~SIG_FAULTS; /* not all memory that is mapped can be copied */
 	struct shim_fault f = { .signal = si->signo, .code = si->code, .address = si->address,
 				.path_pos = tr_pos(c) };
 
@@ -427,7 +448,8 @@ void tr_fatal(struct tr_ctx *c, const struct tr_siginfo *si)
 	regs[TRC_RIP] = c->pc;
 	regs[TRC_RFLAGS] = c->rflags;
 	if (!c->vfork_child) {
-		if (si->signo != SIGPIPE && !(SIG_ENDINGS & SIG_BIT(si->signo)))
+		crash_fatal(c, si);
+		if (SIG_FAILURES & SIG_BIT(si->signo))
 			shim_failure_signal(c->thread, &f, regs);
 		if (shim_opt.final)
 			tr_snapshot(TRC_STREAM_FINAL);

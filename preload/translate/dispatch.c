@@ -122,7 +122,6 @@ static void special(struct tr_ctx *c)
 /* Called by entry.S on the native stack; returns to tr_resume. */
 void tr_dispatch(struct tr_ctx *c)
 {
-	c->call_pc = 0;
 	if (c->kind == ENTRY_SPECIAL) {
 		special(c);
 		return;

@@ -58,6 +58,13 @@ static void message(struct call *k, uint64_t at, uint64_t bytes)
 	wrote(k, (uint64_t)m.msg_control, m.msg_controllen);
 }
 
+/* sendmmsg: of each message how much of it was sent. */
+static void lengths(struct call *k, uint64_t at)
+{
+	for (long i = 0; i < k->result; i++)
+		wrote(k, at + (uint64_t)i * sizeof(struct mmsghdr) + offsetof(struct mmsghdr, msg_len), 4);
+}
+
 static void messages(struct call *k, uint64_t at)
 {
 	struct mmsghdr m;
@@ -88,6 +95,13 @@ static void handle(struct call *k, uint64_t at)
 		wrote(k, at, k->result < 0 ? 4 : 8 + tr_min(bytes, 128));
 }
 
+/* A process number that means us: threads' numbers do. */
+static bool is_own(const struct call *k, uint64_t pid)
+{
+	(void)k;
+	return (uint32_t)pid == shim.pid || shim_thread_by_tid((uint32_t)pid);
+}
+
 static void output(struct call *k, const struct call_out *o)
 {
 	uint64_t at = k->args[o->arg], aux = k->args[o->aux];
@@ -97,14 +111,18 @@ static void output(struct call *k, const struct call_out *o)
 	case OUT_NONE: break;
 	case OUT_FIXED: wrote(k, at, o->n); break;
 	case OUT_RESULT: wrote(k, at, result * o->n); break;
+	case OUT_UP_TO: wrote(k, at, tr_min(result, aux)); break;
+	case OUT_OWN_VECTOR: if (is_own(k, k->args[0])) vector(k, at, aux, result, false); break;
 	case OUT_COUNT: wrote(k, at, aux * o->n); break;
 	case OUT_VECTOR: vector(k, at, aux, result, false); break;
 	case OUT_SENT_VECTOR: vector(k, at, aux, result, true); break;
 	case OUT_MESSAGE: message(k, at, result); break;
 	case OUT_MESSAGES: messages(k, at); break;
+	case OUT_LENGTHS: lengths(k, at); break;
 	case OUT_SOCKLEN: counted(k, at, aux); break;
 	case OUT_FDSET: wrote(k, at, (k->args[0] + 63) / 64 * 8); break;
 	case OUT_BITS: wrote(k, at, (aux + 4095) / 4096); break;
+	case OUT_MASK: wrote(k, at, tr_min((aux + 63) / 64 * 8, 4096)); break;
 	case OUT_HANDLE: handle(k, at); break;
 	case OUT_SENT: sent(k, at, result); break;
 	case OUT_SIZE_T: wrote(k, at, tr_min(aux, 4096)); break;
@@ -123,12 +141,49 @@ static bool asks_size(const struct call *k)
 	return false;
 }
 
+/* As much of it as can be read. */
+static void readable(struct call *k, uint64_t at, uint64_t length)
+{
+	uint64_t end = at;
+	uint8_t byte;
+
+	while (end - at < length && tr_copy(&byte, (void *)end, 1))
+		end = (end & ~(RAW_PAGE - 1)) + RAW_PAGE;
+	wrote(k, at, tr_min(end - at, length));
+}
+
+#define PARTIAL_MAX (1ul << 20) /* bytes */
+
+/* The kernel met an address that is not there, and may have written up to it. Lengths of buffers stand behind them. */
+static void partial(struct call *k, const struct call_out *o)
+{
+	uint64_t at = k->args[o->arg], aux = k->args[o->aux];
+	struct iovec v;
+
+	switch (o->kind) {
+	case OUT_FIXED: readable(k, at, o->n); break;
+	case OUT_RESULT: case OUT_UP_TO:
+		readable(k, at, tr_min(o->arg < 5 ? k->args[o->arg + 1] * o->n : 0, PARTIAL_MAX));
+		break;
+	case OUT_COUNT: readable(k, at, tr_min(aux * o->n, PARTIAL_MAX)); break;
+	case OUT_VECTOR:
+		for (uint64_t i = 0; i < aux && i < CALL_EFFECTS && tr_copy(&v, (void *)(at + i * sizeof v), sizeof v); i++)
+			readable(k, (uint64_t)v.iov_base, tr_min(v.iov_len, PARTIAL_MAX));
+		break;
+	default: break;
+	}
+}
+
 void call_outputs(struct call *k)
 {
 	const struct call_desc *d = &call_table[k->nr];
 	bool failed = raw_failed(k->result);
 
 	if (asks_size(k))
+		return;
+	for (unsigned i = 0; k->result == -EFAULT && i < CALL_OUTS && d->out[i].kind; i++)
+		partial(k, &d->out[i]);
+	if (k->result == -EFAULT)
 		return;
 	for (unsigned i = 0; i < CALL_OUTS && d->out[i].kind; i++)
 		if (!failed || d->out[i].always)
@@ -141,6 +196,7 @@ void call_outputs(struct call *k)
 static uint32_t effect_bytes(const struct call_effect *f)
 {
 	return f->kind == TRC_EFFECT_MODULE     ? 0 :
+	       f->kind == TRC_EFFECT_OBJECT     ? sizeof(struct trc_object) :
 	       f->kind == TRC_EFFECT_OUTPUT_SUM ? sizeof(struct trc_output_sum) : f->length;
 }
 
@@ -157,8 +213,23 @@ static bool effect_sum(uint8_t *to, const struct call_effect *f)
 	return true;
 }
 
+static bool effect_object(uint8_t *to, const struct call_effect *f)
+{
+	struct files_place p;
+	struct trc_object o = { 0, 0 };
+
+	tr_lock();
+	if (files_at(f->address, &p))
+		o = (struct trc_object){ p.object, p.offset };
+	tr_unlock();
+	memcpy(to, &o, sizeof o);
+	return true;
+}
+
 static bool effect_copy(uint8_t *to, const struct call_effect *f, uint32_t bytes)
 {
+	if (f->kind == TRC_EFFECT_OBJECT)
+		return effect_object(to, f);
 	if (f->kind == TRC_EFFECT_OUTPUT_SUM)
 		return effect_sum(to, f);
 	return !bytes || tr_copy(to, (void *)f->address, bytes);
@@ -175,15 +246,16 @@ static void effect_in_pieces(struct rec_large *l, const struct call_effect *f)
 	static const uint8_t zeros[8];
 	uint32_t bytes = effect_bytes(f);
 	struct trc_effect e = { f->address, bytes, f->kind };
-	uint8_t sum[sizeof(struct trc_output_sum)] = { 0 };
-	bool good = true;
+	uint8_t made[16] = { 0 };
+	bool is_made = f->kind == TRC_EFFECT_OUTPUT_SUM || f->kind == TRC_EFFECT_OBJECT, good = true;
 
+	_Static_assert(sizeof(struct trc_output_sum) == 16 && sizeof(struct trc_object) == 16, "they fit");
 	rec_large_put(l, &e, sizeof e);
-	if (f->kind == TRC_EFFECT_OUTPUT_SUM) {
-		good = effect_sum(sum, f);
-		rec_large_put(l, sum, sizeof sum);
+	if (is_made) {
+		good = effect_copy(made, f, bytes);
+		rec_large_put(l, made, sizeof made);
 	}
-	for (size_t at = f->kind == TRC_EFFECT_OUTPUT_SUM ? bytes : 0, n; at < bytes; at += n) {
+	for (size_t at = is_made ? bytes : 0, n; at < bytes; at += n) {
 		n = bytes - at;
 		uint8_t *to = rec_large_room(l, &n);
 

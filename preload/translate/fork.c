@@ -3,10 +3,10 @@
  * one did, with a snapshot and the registers of its only thread.
  */
 #include "preload/translate/emit.h"
+#include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
 
-#include <sys/mman.h>
 
 void tr_regions_reset(void);
 void tr_tables_reset(void);
@@ -22,7 +22,7 @@ static void only_me(struct tr_ctx *self)
 			tr_ctx_leaving(c);
 		}
 	/* held by nobody here, and tickets begin anew */
-	raw(SYS_madvise, shards, TRC_SHARDS * 64ul, MADV_DONTNEED);
+	raw_empty(shards, TRC_SHARDS * 64ul);
 }
 
 void tr_forked(struct tr_ctx *c);
@@ -41,7 +41,7 @@ void tr_forked(struct tr_ctx *c)
 	memset(c->queue, 0, sizeof c->queue);
 	memset(c->held, 0, sizeof c->held);
 	c->pending = 0;
-	sig_set_kernel_mask(c->sigmask);
+	crash_forget(c);
 	/* The parent's files are not ours to write. */
 	rec_forget(&tr_frags_stream);
 	c->path_dead = true;
@@ -56,6 +56,7 @@ void tr_forked(struct tr_ctx *c)
 	if (!t || !rec_open(&tr_frags_stream, TRC_STREAM_FRAGS, 0)) {
 		tr.detached = true; /* its streams are dead: nothing is written any more */
 		tr_unlock();
+		sig_set_kernel_mask(c->sigmask);
 		return;
 	}
 	tr_tables_reset();
@@ -68,5 +69,8 @@ void tr_forked(struct tr_ctx *c)
 	tr_snapshot(TRC_STREAM_MEMORY);
 	rec_identity_clock();
 	tr_record_start(c);
+	tr_epochs_start(c);
 	tr_note_generation(c, c->pc);
+	/* What was sent to the child by now comes in here. */
+	sig_set_kernel_mask(c->sigmask);
 }

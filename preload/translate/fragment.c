@@ -381,7 +381,7 @@ static enum tr_found make(uint64_t pc, const struct tr_way *way, struct tr_frag 
 	struct insn in;
 
 	if (!range)
-		return TR_UNMAPPED;
+		return tr_code_is_known() ? TR_UNMAPPED : TR_UNTRANSLATABLE;
 	uint8_t first;
 
 	/* A file that is shorter by now, or memory that may only be executed: natively it does what it does. */

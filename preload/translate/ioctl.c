@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <linux/prctl.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 
 struct request {
 	uint32_t code;
@@ -37,6 +39,14 @@ static const struct request prctls[] = {
 	{ PR_GET_ENDIAN, 4 },     { PR_GET_CHILD_SUBREAPER, 4 }, { PR_GET_TID_ADDRESS, 8 },
 };
 
+/* Terminal and socket requests from before the code held the size that write nothing. */
+static bool only_reads(uint32_t code)
+{
+	return code == 0x5421 /* FIONBIO */ || code == 0x5450 || code == 0x5451 /* FIONCLEX, FIOCLEX */ ||
+	       (code >= 0x5402 && code <= 0x5404) /* TCSETS.. */ || code == 0x5410 /* TIOCSPGRP */ ||
+	       code == 0x5414 /* TIOCSWINSZ */ || (code >= 0x5409 && code <= 0x540e) /* TCSBRK .. TIOCSCTTY */;
+}
+
 static unsigned size_of(const struct request *t, size_t n, uint64_t code)
 {
 	for (size_t i = 0; i < n; i++)
@@ -46,14 +56,58 @@ static unsigned size_of(const struct request *t, size_t n, uint64_t code)
 }
 #define SIZE_OF(table, code) size_of(table, sizeof(table) / sizeof(table)[0], code)
 
-/* struct shmid_ds, msqid_ds, semid_ds; IPC_STAT is 2, the others are rare */
+/* What the commands of shmctl, msgctl and semctl write. */
+static const struct {
+	uint16_t nr, command, size;
+} ipcs[] = {
+	{ SYS_shmctl, 2 /* IPC_STAT */, 112 }, { SYS_shmctl, 3 /* IPC_INFO */, 72 }, { SYS_shmctl, 13 /* SHM_STAT */, 112 },
+	{ SYS_shmctl, 14 /* SHM_INFO */, 48 }, { SYS_shmctl, 15 /* SHM_STAT_ANY */, 112 },
+	{ SYS_msgctl, 2, 120 }, { SYS_msgctl, 3, 32 }, { SYS_msgctl, 11, 120 }, { SYS_msgctl, 12, 32 },
+	{ SYS_msgctl, 13, 120 },
+	{ SYS_semctl, 2, 104 }, { SYS_semctl, 3, 40 }, { SYS_semctl, 18, 104 }, { SYS_semctl, 19, 40 },
+	{ SYS_semctl, 20, 104 },
+};
+
+#define GETALL 13u
+
+/* As many numbers of two bytes as there are semaphores. */
+static unsigned semaphores(const struct call *k)
+{
+	uint8_t ds[104];
+	uint64_t n = 0;
+
+	if (!raw_failed(raw(SYS_semctl, k->args[0], 0, 2, ds)))
+		memcpy(&n, ds + 80, 8);
+	return n > 32000 ? 0 : 2 * (unsigned)n;
+}
+
 static unsigned ipc_size(const struct call *k)
 {
 	unsigned cmd = (unsigned)k->args[k->nr == SYS_semctl ? 2 : 1] & 0xff;
 
-	if (cmd != 2 && cmd < 11)
-		return cmd == 3 ? 96 : 0;
-	return k->nr == SYS_shmctl ? 112 : k->nr == SYS_msgctl ? 120 : 104;
+	if (k->nr == SYS_semctl && cmd == GETALL)
+		return semaphores(k);
+	for (size_t i = 0; i < sizeof ipcs / sizeof ipcs[0]; i++)
+		if (ipcs[i].nr == k->nr && ipcs[i].command == cmd)
+			return ipcs[i].size;
+	return 0;
+}
+
+/* A request of today says how much it writes, one of old is in the table; the size of _IOC_WRITE alone: nothing. */
+bool call_ioctl_known(const struct call *k)
+{
+	uint32_t code = (uint32_t)k->args[1];
+
+	return SIZE_OF(old_ioctls, code) || only_reads(code) || (code >> 30 && (code >> 16 & 0x3fff));
+}
+
+/* struct ifconf: the list is behind a pointer. */
+static void interfaces(struct call *k)
+{
+	struct ifconf c;
+
+	if (tr_copy(&c, (void *)k->args[2], sizeof c) && c.ifc_len > 0)
+		call_effect_add(k, (uint64_t)c.ifc_buf, (uint64_t)c.ifc_len, TRC_EFFECT_WRITE);
 }
 
 void call_ioctl_outputs(struct call *k)
@@ -82,11 +136,9 @@ void call_ioctl_outputs(struct call *k)
 	case SYS_semctl:
 		arg = 3;
 		size = ipc_size(k);
-		if ((k->args[2] & 0xff) == 13) { /* GETALL: as many as IPC_STAT says */
-			shim_note(false, "semctl(GETALL): the values read are not recorded");
-			size = 0;
-		}
 		break;
 	}
 	call_effect_add(k, k->args[arg], size, TRC_EFFECT_WRITE);
+	if (k->nr == SYS_ioctl && code == SIOCGIFCONF)
+		interfaces(k);
 }

@@ -5,7 +5,6 @@
 #include "preload/translate/emit.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
 #define EXITS_MAX (1u << 23)
@@ -108,7 +107,7 @@ static void hash_grow(void)
 static void hash_empty(void)
 {
 	memset(filter, 0, filter_bits() / 8);
-	raw(SYS_madvise, hash, hash_size * sizeof *hash, MADV_DONTNEED);
+	raw_empty(hash, hash_size * sizeof *hash);
 	hash_used = 0;
 }
 

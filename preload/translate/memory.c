@@ -55,6 +55,8 @@ static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, 
 	}
 	if ((st.st_mode & S_IFMT) != S_IFREG || (uint64_t)st.st_size <= offset ||
 	    !(prot & PROT_READ)) {
+		if (!(prot & PROT_READ))
+			files_unread(start);
 		if ((st.st_mode & S_IFMT) != S_IFREG)
 			shim_note(false, "a device was mapped; its contents are not recorded");
 		return;
@@ -66,8 +68,22 @@ static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, 
 		return;
 	}
 	call_effect_add(k, start, bytes, TRC_EFFECT_FILE);
-	if (k->args[3] & MAP_SHARED && prot & PROT_WRITE)
-		shim_note(false, "memory shared with other processes or a file is assumed private");
+}
+
+/* Which object the mapping shows, should it be seen or changed elsewhere, too. */
+static void note_object(struct call *k, uint64_t start, uint64_t len, int flags, int fd, uint64_t offset)
+{
+	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+	uint64_t object = 0;
+	struct stat st;
+
+	if (flags & MAP_ANONYMOUS)
+		object = shared ? files_new_object() : 0, offset = 0;
+	else if (!raw_failed(raw(SYS_fstat, fd, &st)) && (st.st_mode & S_IFMT) == S_IFREG)
+		object = files_object(&st);
+	files_map(start, start + len, object, offset, shared);
+	if (shared && object)
+		call_effect_add(k, start, sizeof(struct trc_object), TRC_EFFECT_OBJECT);
 }
 
 static void map(struct call *k)
@@ -86,6 +102,7 @@ static void map(struct call *k)
 		return;
 	uint64_t start = (uint64_t)k->result;
 
+	note_object(k, start, len, flags, fd, k->args[5]);
 	if (!(flags & MAP_ANONYMOUS))
 		file_contents(k, start, len, fd, k->args[5], prot);
 	/* What is shared may be mapped once more, to be written there (Erlang's JIT). */
@@ -115,8 +132,10 @@ static void unmap(struct call *k)
 	} else {
 		k->result = raw(SYS_munmap, k->args[0], k->args[1]);
 	}
-	if (!raw_failed(k->result))
-		code_changes(k->args[0], end, 0, false);
+	if (raw_failed(k->result))
+		return;
+	files_map(k->args[0], end, 0, 0, false);
+	code_changes(k->args[0], end, 0, false);
 }
 
 /* There is a hole in the range: what lies before it has changed all the same. */
@@ -144,6 +163,8 @@ static void protect(struct call *k)
 	k->result = raw(k->nr, start, k->args[1], prot, k->args[3]);
 	if (k->result == -ENOMEM && was)
 		protected_in_part();
+	if ((!raw_failed(k->result) || k->result == -ENOMEM) && prot)
+		files_readable(k, start, end);
 	if (raw_failed(k->result))
 		return;
 	if (!was && !(prot & PROT_EXEC))
@@ -161,6 +182,22 @@ static void protect(struct call *k)
 		give_up(k, "the program makes code at run time (mprotect)");
 }
 
+#define DONTUNMAP 4u /* MREMAP_DONTUNMAP */
+
+/* No size of old: mapped once more. Of files there is more to see now, and again what they hold where nothing was moved from. */
+static void object_moved(struct call *k, const struct files_place *p, uint64_t old, uint64_t new)
+{
+	uint64_t start = k->args[0], to = (uint64_t)k->result;
+
+	if (old && !(k->args[3] & DONTUNMAP))
+		files_map(start, start + old, 0, 0, false);
+	files_map(to, to + new, p->object, p->offset, p->shared);
+	if (p->object && new > old)
+		files_contents(k, to + old, to + new);
+	if (p->object && k->args[3] & DONTUNMAP)
+		files_contents(k, start, start + old);
+}
+
 static void remap(struct call *k)
 {
 	uint64_t start = k->args[0], old = page_up(k->args[1]), new = page_up(k->args[2]);
@@ -170,9 +207,15 @@ static void remap(struct call *k)
 		k->result = -EFAULT;
 		return;
 	}
+	struct files_place place = { 0 };
+
+	tr_lock();
+	files_at(start, &place);
+	tr_unlock();
 	k->result = raw(SYS_mremap, start, k->args[1], k->args[2], k->args[3], k->args[4]);
 	if (raw_failed(k->result))
 		return;
+	object_moved(k, &place, old, new);
 	tr_lock();
 	bool code = tr_code_in(start, start + old);
 	tr_unlock();
@@ -180,20 +223,33 @@ static void remap(struct call *k)
 		code_changes(start, start + old, 0, false);
 }
 
-static void shared_memory(struct call *k)
+static void attach_shared(struct call *k)
 {
-	k->result = raw(k->nr, k->args[0], k->args[1], k->args[2]);
+	uint8_t ds[112]; /* struct shmid_ds: the size stands behind the permissions */
+	uint64_t size = 0, start;
+
+	k->result = raw(SYS_shmat, k->args[0], k->args[1], k->args[2]);
 	if (raw_failed(k->result))
 		return;
-	shim_note(false, "System V shared memory is assumed not to be written by others");
-	if (k->nr == SYS_shmat) {
-		uint8_t ds[112]; /* struct shmid_ds: the size stands behind the permissions */
-		uint64_t size = 0;
+	start = (uint64_t)k->result;
+	if (!raw_failed(raw(SYS_shmctl, k->args[0], 2, ds)))
+		memcpy(&size, ds + 48, 8);
+	files_map(start, start + page_up(size), 1ull << 63 | (uint32_t)k->args[0], 0, true);
+	call_effect_add(k, start, sizeof(struct trc_object), TRC_EFFECT_OBJECT);
+	call_effect_add(k, start, size, TRC_EFFECT_FILE);
+}
 
-		if (!raw_failed(raw(SYS_shmctl, k->args[0], 2, ds)))
-			memcpy(&size, ds + 48, 8);
-		call_effect_add(k, (uint64_t)k->result, size, TRC_EFFECT_FILE);
-	}
+static void detach_shared(struct call *k)
+{
+	struct files_place p;
+	bool known;
+
+	tr_lock();
+	known = files_at(k->args[0], &p);
+	tr_unlock();
+	k->result = raw(SYS_shmdt, k->args[0]);
+	if (!raw_failed(k->result) && known)
+		files_map(k->args[0], p.end, 0, 0, false);
 }
 
 bool call_memory(struct call *k)
@@ -203,7 +259,8 @@ bool call_memory(struct call *k)
 	case SYS_munmap: unmap(k); return true;
 	case SYS_mprotect: case SYS_pkey_mprotect: protect(k); return true;
 	case SYS_mremap: remap(k); return true;
-	case SYS_shmat: case SYS_shmdt: shared_memory(k); return true;
+	case SYS_shmat: attach_shared(k); return true;
+	case SYS_shmdt: detach_shared(k); return true;
 	}
 	return false;
 }

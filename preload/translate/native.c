@@ -4,6 +4,7 @@
  * sets all registers, the vector state and the mask in one step.
  */
 #include "preload/signals.h"
+#include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 
 #include <linux/prctl.h>
@@ -66,6 +67,7 @@ void tr_leave(struct tr_ctx *c)
 	} frame;
 	uint64_t all = ~0ull;
 
+	tr_epoch_unasked(c, true);
 	raw(SYS_rt_sigprocmask, 2, &all, 0, 8);
 	record(c);
 	memset(&frame.uc, 0, sizeof frame.uc);

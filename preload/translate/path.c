@@ -3,6 +3,7 @@
  * native code runs, the record pointer is in ctx->ptr; entry.S moves it there
  * from xmm15 and back.
  */
+#include "preload/translate/epoch.h"
 #include "preload/translate/hooks.h"
 
 #include <sys/mman.h>
@@ -118,6 +119,7 @@ void tr_path_next(struct tr_ctx *c, uint64_t at)
 		return;
 	}
 	c->ptr = (uint64_t)c->path_begin;
+	tr_epoch_turn(c);
 }
 
 void tr_path_close(struct tr_ctx *c)

@@ -2,6 +2,7 @@
  * keeps per thread (tid address, segment bases, rseq). */
 #include "preload/silence.h"
 #include "preload/suit.h"
+#include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
 
@@ -47,6 +48,17 @@ static bool parse_clone(const struct call *k, struct clone_request *q)
 	return true;
 }
 
+static void clone_effects(struct call *k, const struct clone_request *q)
+{
+	if (q->flags & CLONE_PARENT_SETTID)
+		call_effect_add(k, q->parent_tid, 4, TRC_EFFECT_WRITE);
+	if (q->flags & CLONE_CHILD_SETTID && q->flags & CLONE_VM)
+		call_effect_add(k, q->child_tid, 4, TRC_EFFECT_WRITE);
+	if (q->flags & CLONE_PIDFD)
+		call_effect_add(k, k->nr == SYS_clone ? q->parent_tid : q->args.pidfd, 4,
+				TRC_EFFECT_WRITE);
+}
+
 /*
  * A child with its own memory: a copy of us. It comes back from the call on our
  * stack; one of its own is the application's.
@@ -63,10 +75,17 @@ static void fork_call(struct call *k, struct clone_request *q)
 	}
 	/* On this stack: the child finds its own number there, however many threads fork. */
 	uint32_t which = __atomic_add_fetch(&shim.forks, 1, __ATOMIC_RELAXED);
+	uint64_t all = ~SIG_FAULTS, mask;
 
+	/* What is noted in the child before it is a process of its own would be taken for the parent's: tr_forked(). */
+	raw(SYS_rt_sigprocmask, 2, &all, &mask, 8);
 	k->result = raw(k->nr, a[0], a[1], k->args[2], k->args[3], k->args[4]);
-	if (k->result)
+	if (k->result) {
+		raw(SYS_rt_sigprocmask, 2, &mask, 0, 8);
+		if (!raw_failed(k->result))
+			clone_effects(k, q);
 		return;
+	}
 	shim_forked_as(which);
 	tr_lock_reset();
 	k->ctx->fork_next = k->next;
@@ -121,17 +140,6 @@ static struct tr_ctx *child_context(struct call *k, const struct clone_request *
 		n->signals = &n->own_signals;
 	}
 	return n;
-}
-
-static void clone_effects(struct call *k, const struct clone_request *q)
-{
-	if (q->flags & CLONE_PARENT_SETTID)
-		call_effect_add(k, q->parent_tid, 4, TRC_EFFECT_WRITE);
-	if (q->flags & CLONE_CHILD_SETTID)
-		call_effect_add(k, q->child_tid, 4, TRC_EFFECT_WRITE);
-	if (q->flags & CLONE_PIDFD)
-		call_effect_add(k, k->nr == SYS_clone ? q->parent_tid : q->args.pidfd, 4,
-				TRC_EFFECT_WRITE);
 }
 
 /* A failed clone leaves an empty thread behind in the trace; its context is free again. */
@@ -243,17 +251,22 @@ static void exit_thread(struct call *k)
 
 	raw(SYS_rt_sigprocmask, 2, &all, 0, 8);
 	sig_bequeath(c);
+	crash_over(c);
 	if (ctl_thread_exit)
 		ctl_thread_exit(c);
-	struct trc_thread_exit *r = rec_begin(s, sizeof *r);
+	uint32_t robust = tr_robust_count(c);
+	struct trc_thread_exit *r = rec_begin(s, sizeof *r + robust * sizeof(struct trc_exit_word));
 	bool ordered = r && c->clear_tid;
 	if (r) {
 		r->tsc = raw_tsc();
 		r->path_pos = tr_pos(c);
 		r->cleared = c->clear_tid;
 		r->seq = tr_seq();
+		memset(r + 1, 0, robust * sizeof(struct trc_exit_word));
+		tr_robust_died(c, (struct trc_exit_word *)(r + 1), robust);
 		r->ticket = ordered ? tr_order_begin(c->clear_tid) : 0;
-		rec_commit(s, r, TRC_THREAD_EXIT, ordered ? TRC_EXIT_ORDERED : 0, sizeof *r);
+		rec_commit(s, r, TRC_THREAD_EXIT, ordered ? TRC_EXIT_ORDERED : 0,
+			   sizeof *r + robust * sizeof(struct trc_exit_word));
 	}
 	if (c->own_process) /* from here on the word is cleared by us, and the kernel clears ours */
 		raw(SYS_set_tid_address, &c->alive);
@@ -338,6 +351,7 @@ static void exec_call(struct call *k)
 			n++;
 		name[n] = 0;
 		shim_exec_begin(name);
+		tr_epoch_unasked(k->ctx, true);
 		sig_show_kernel(k->ctx);
 		tr_limits_show(true);
 		if (k->ctx->no_tsc)
@@ -357,6 +371,7 @@ static void exec_call(struct call *k)
 		if (k->ctx->no_tsc)
 			raw(SYS_prctl, PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 		sig_hide_from_kernel(k->ctx);
+		tr_epoch_unasked(k->ctx, false);
 		tr_limits_show(false);
 		shim_exec_failed();
 	}
@@ -471,9 +486,6 @@ static void futex_call(struct call *k)
 	k->result = call_run(k, k->args);
 	if (k->result == TR_NOT_STARTED)
 		return;
-	/* Without a time-out the kernel restarts a wait. */
-	if (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET)
-		k->restart = !k->args[3];
 	if (op == FUTEX_WAKE_OP && !raw_failed(k->result))
 		call_effect_add(k, k->args[4], 4, TRC_EFFECT_WRITE);
 	if (op == FUTEX_LOCK_PI || op == FUTEX_UNLOCK_PI || op == FUTEX_TRYLOCK_PI ||

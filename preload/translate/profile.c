@@ -12,7 +12,6 @@
  */
 #include "preload/translate/hooks.h"
 
-#include <sys/mman.h>
 
 #define PROFILE_FROM (1ull << 20)
 #define PROFILE_AGAIN 8
@@ -315,7 +314,7 @@ void tr_profile_end(struct tr_ctx *c, uint64_t end)
 		for (uint32_t i = 0; tr_frag_known(i + 1); i++)
 			if (tr_frag_at(i)->generation == tr.generation)
 				digest_one(tr_frag_at(i));
-		raw(SYS_madvise, tallies, tr_exits_max() * sizeof *tallies, MADV_DONTNEED);
+		raw_empty(tallies, tr_exits_max() * sizeof *tallies);
 		next_at = c->thread->path.start * PROFILE_AGAIN;
 		tr_drop_all_inside();
 	}

@@ -128,12 +128,12 @@ static void return_from_handler(struct call *k)
 
 		tr_fatal(c, &si);
 	}
+	crash_returned(c, uc.rip, uc.rsp);
 	sig_registers_from_frame(c, &uc);
 	c->rflags = (c->rflags & ~EFLAGS_USER) | (uc.eflags & EFLAGS_USER & ~EFLAGS_TF);
 	sig_load_fpstate(c, uc.fpstate);
 	c->sigmask = uc.mask & ~SIG_UNBLOCKABLE;
 	set_alternate(c, uc.stack, uc.rsp); /* what does not fit is passed over */
-	c->call_pc = 0;
 	c->pc = k->next = uc.rip;
 	k->result = (long)uc.rip;
 	call_record_leave(k);

@@ -2,6 +2,7 @@
  * Our signal handler. It never runs application code: it notes the signal,
  * blocks the others, and sees to it that the thread reaches a boundary.
  */
+#include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 
 #include <signal.h>
@@ -57,7 +58,6 @@ static void redirect(struct tr_ctx *c, struct tr_ucontext *uc)
 	uc->eflags &= ~(EFLAGS_TF | EFLAGS_DF);
 	c->stepping = false;
 	c->pending = 1;
-	c->call_pc = 0;
 }
 
 static void at_boundary(struct tr_ctx *c, struct tr_ucontext *uc, const struct tr_frag *f)
@@ -70,13 +70,37 @@ static void at_boundary(struct tr_ctx *c, struct tr_ucontext *uc, const struct t
 	redirect(c, uc);
 }
 
+#define MANY_ROUNDS 256u /* of a string instruction: with the trap flag set each is a step */
+
+static bool takes_long(const struct insn *in, const struct tr_ucontext *uc)
+{
+	bool string = (in->op & 0xfc) == 0xa4 || (in->op >= 0xaa && in->op <= 0xaf);
+
+	return string && !in->map && !in->vex && in->prefixes & (INSN_PF2 | INSN_PF3) && uc->rcx > MANY_ROUNDS;
+}
+
+/* Nothing is to be delivered: a checkpoint is due, for which one may be asked again. */
+static bool may_go_on(const struct tr_ctx *c)
+{
+	for (unsigned i = 0; i < TR_QUEUE; i++)
+		if (c->queue[i].signo)
+			return false;
+	return rec_epoch && !c->fault.signo && !c->poked && !tr.stopping && !tr.detached;
+}
+
 static void step(struct tr_ctx *c, struct tr_ucontext *uc)
 {
 	struct insn in;
 
-	c->stepping = true;
-	uc->eflags |= EFLAGS_TF;
 	insn_decode(&in, (const uint8_t *)uc->rip, 15, uc->rip);
+	c->stepping = !takes_long(&in, uc) || !may_go_on(c);
+	if (!c->stepping) {
+		uc->eflags &= ~EFLAGS_TF;
+		c->pending = 0;
+		c->step_pushf = false;
+		return;
+	}
+	uc->eflags |= EFLAGS_TF;
 	c->step_pushf = in.flags & INSN_PUSHF;
 }
 
@@ -260,6 +284,18 @@ static void handler(int sig, struct tr_siginfo *si, struct tr_ucontext *uc)
 		}
 		return;
 	}
+	if ((sig == SIGSEGV && si->code == TR_SAVE) || (sig == (int)shim_opt.on_signal && !fault)) {
+		if (c && !c->native) {
+			tr_epoch_save(c);
+			soon(c, uc);
+		}
+		return;
+	}
+	if (sig == SIGSEGV && si->code == TR_PARK) {
+		if (c && !c->native)
+			soon(c, uc);
+		return;
+	}
 	if (!c || c->native) {
 		native_signal(c, si, uc);
 		return;
@@ -276,8 +312,11 @@ static void handler(int sig, struct tr_siginfo *si, struct tr_ucontext *uc)
 		uc->rip = (uint64_t)tr_copy_fault;
 		return;
 	}
-	if (sig == SIGSEGV && path_overflow(c, si, uc))
+	if (sig == SIGSEGV && path_overflow(c, si, uc)) {
+		if (c->pending) /* a checkpoint is due */
+			soon(c, uc);
 		return;
+	}
 	if (!synchronous(c, si, uc))
 		broken(si, uc);
 }
@@ -296,13 +335,13 @@ void sig_set_kernel_mask(uint64_t app_mask)
 void sig_install(struct tr_ctx *c, int sig)
 {
 	const struct tr_sigaction *a = &c->signals->act[sig];
-	bool fault = SIG_FAULTS & SIG_BIT(sig), fatal = SIG_FATAL & SIG_BIT(sig);
+	bool fault = SIG_FAULTS & SIG_BIT(sig), fatal = !(SIG_HARMLESS & SIG_BIT(sig));
 	struct tr_sigaction k = *a;
 
-	if (a->handler > 1 || fault || (fatal && a->handler == 0)) {
+	if (a->handler > 1 || fault || (fatal && a->handler == 0) || sig == (int)shim_opt.on_signal) {
 		k.handler = (uint64_t)handler;
 		k.flags = SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */ |
-			  (a->flags & (SA_NOCLDSTOP | SA_NOCLDWAIT));
+			  (a->flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART));
 		k.restorer = (uint64_t)tr_restorer;
 		k.mask = ~SIG_FAULTS;
 	}
@@ -334,7 +373,7 @@ void sig_hide_from_kernel(struct tr_ctx *c)
 void sig_restore_native(struct tr_ctx *c)
 {
 	for (int sig = 1; sig <= TR_NSIG; sig++)
-		if (c->signals->act[sig].handler > 1 || (SIG_FATAL & SIG_BIT(sig)))
+		if (c->signals->act[sig].handler > 1 || !(SIG_HARMLESS & SIG_BIT(sig)))
 			raw(SYS_rt_sigaction, sig, &c->signals->act[sig], 0, 8);
 }
 
@@ -350,7 +389,7 @@ void tr_signals_init(struct tr_ctx *c)
 	c->signals = &tr_shared_signals;
 	for (int sig = 1; sig <= TR_NSIG; sig++) {
 		raw(SYS_rt_sigaction, sig, 0, &c->signals->act[sig], 8);
-		if (c->signals->act[sig].handler > 1 || (SIG_FATAL & SIG_BIT(sig)))
+		if (c->signals->act[sig].handler > 1 || (SIG_FATAL & SIG_BIT(sig)) || sig == (int)shim_opt.on_signal)
 			sig_install(c, sig);
 	}
 	raw(SYS_rt_sigprocmask, SIG_SETMASK, 0, &c->sigmask, 8);

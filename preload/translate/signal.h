@@ -33,6 +33,10 @@ _Static_assert(sizeof(struct tr_frame) == 440, "the kernel's rt_sigframe");
 /* ... and those whose default action we want to record. SIGPIPE is no failure, but the end of
  * a run whose trace is not wanted. */
 #define SIG_FATAL (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(13) | SIG_BIT(31) | SIG_ENDINGS)
+#define SIG_FAILURES (SIG_FAULTS | SIG_BIT(6) | SIG_BIT(31))
+/* By default these do not end a process: CHLD CONT STOP TSTP TTIN TTOU URG WINCH. The others do, and are ours once the program has
+ * shown interest in them. */
+#define SIG_HARMLESS (SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(19) | SIG_BIT(20) | SIG_BIT(21) | SIG_BIT(22) | SIG_BIT(23) | SIG_BIT(28))
 #define SIG_UNBLOCKABLE (SIG_BIT(9) | SIG_BIT(19))
 
 #define SIG_ALT_ONSTACK 1
@@ -71,5 +75,13 @@ void sig_registers_from_frame(struct tr_ctx *c, const struct tr_ucontext *uc);
 /* Writes the extended state with its software header; returns its length, magic included. */
 uint32_t sig_fpstate(struct tr_ctx *c, void *area);
 void sig_load_fpstate(struct tr_ctx *c, uint64_t at); /* from an application's frame */
+
+/* crash.c: what becomes of crashes that the program handles. */
+void crash_begin(struct tr_ctx *c, const struct tr_siginfo *si, uint64_t frame, bool alternate);
+void crash_look(struct tr_ctx *c);     /* has the handler been left by longjmp()? */
+void crash_returned(struct tr_ctx *c, uint64_t pc, uint64_t sp); /* it returns to there */
+void crash_fatal(struct tr_ctx *c, const struct tr_siginfo *si); /* now it dies */
+void crash_over(struct tr_ctx *c);     /* the program goes on */
+void crash_forget(struct tr_ctx *c);   /* the parent's */
 
 #endif

@@ -5,7 +5,8 @@
  * not zero; of the shim's variables only those of wrappers. /proc/self/pagemap tells without reading the pages.
  */
 #include "preload/maps.h"
-#include "preload/translate/translate.h"
+#include "preload/translate/epoch.h"
+#include "preload/translate/syscall.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -44,9 +45,13 @@ struct mapping {
 	size_t path_len;
 };
 
+enum tr_which { TR_MAPPINGS_ALL, TR_MAPPINGS_SHARED, TR_MAPPINGS_PRIVATE };
+
 struct snapshot {
 	struct rec_stream out;
 	long pagemap;
+	enum tr_which which;
+	bool fresh;            /* the program has not begun, or is a new child's only thread */
 	bool elf;              /* the file mapped last is an ELF file */
 	char elf_path[256];
 	struct trc_pages *run; /* not used across records */
@@ -96,20 +101,32 @@ static bool starts_with(const char *s, const char *prefix)
 	return n && strlen(s) >= n && !memcmp(s, prefix, n);
 }
 
+/* False: not all of it can be read. */
+static bool run_of_pages(uint64_t start, uint64_t len)
+{
+	size_t size = sizeof(struct trc_pages) + len;
+	struct trc_pages *r = rec_begin(&snap.out, size);
+
+	if (!r)
+		return true;
+	r->address = start;
+	r->length = (uint32_t)len;
+	if (!tr_copy(r->bytes, (void *)start, len))
+		r->length = 0;
+	bool good = r->length;
+	rec_commit(&snap.out, r, TRC_PAGES, 0, size);
+	return good;
+}
+
+/* Behind the end of a mapped file there are pages that cannot be read: then those before them, one by one. */
 static void pages(uint64_t start, uint64_t end)
 {
 	while (start < end) {
 		uint64_t len = tr_min(end - start, RUN_PAGES * RAW_PAGE);
-		size_t size = sizeof(struct trc_pages) + len;
-		struct trc_pages *r = rec_begin(&snap.out, size);
 
-		if (!r)
-			return;
-		r->address = start;
-		r->length = (uint32_t)len;
-		if (!tr_copy(r->bytes, (void *)start, len))
-			r->length = 0;
-		rec_commit(&snap.out, r, TRC_PAGES, 0, size);
+		if (!run_of_pages(start, len))
+			for (uint64_t at = start; len > RAW_PAGE && at < start + len; at += RAW_PAGE)
+				run_of_pages(at, RAW_PAGE);
 		start += len;
 	}
 }
@@ -217,11 +234,22 @@ static void region(const struct mapping *m, uint64_t start, uint64_t end)
 {
 	size_t size = sizeof(struct trc_region) + m->path_len;
 	unsigned flags = region_flags(m, start);
+	struct files_place place;
+	struct trc_object *object = NULL;
+
+	if (m->shared && files_at(start, &place)) {
+		flags |= TRC_REGION_OBJECT;
+		size = ((size + 7) & ~7ul) + sizeof *object;
+	}
 	struct trc_region *r = rec_begin(&snap.out, size);
 
 	if (!r)
 		return;
-	memset((uint8_t *)r + (size & ~7ul), 0, -size & 7); /* it may be used memory */
+	memset((uint8_t *)r, 0, (size + 7) & ~7ul); /* it may be used memory */
+	if (flags & TRC_REGION_OBJECT) {
+		object = (struct trc_object *)((uint8_t *)r + size - sizeof *object);
+		*object = (struct trc_object){ place.object, place.offset };
+	}
 	r->start = start;
 	r->end = end;
 	r->offset = m->file ? m->offset + (start - m->start) : 0;
@@ -257,7 +285,7 @@ static void look_at_file(const struct mapping *m)
 /* The list of mappings can be read: of descriptors there may be one, and that comes first. */
 static void begin(void)
 {
-	if (snap.out.kind == TRC_STREAM_MEMORY) /* the program has not begun, or is a new child's only thread */
+	if (snap.fresh)
 		tr_code_none();
 	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
 }
@@ -269,7 +297,7 @@ static void one(char *line, void *first)
 	if (*(bool *)first)
 		begin();
 	*(bool *)first = false;
-	if (snap.out.kind == TRC_STREAM_MEMORY)
+	if (snap.fresh)
 		tr_code_line(line);
 	parse(line, &m);
 	if (m.start >= 1ull << 47 || starts_with(m.path, "[vvar") ||
@@ -277,6 +305,8 @@ static void one(char *line, void *first)
 		return;
 	if (m.file)
 		look_at_file(&m);
+	if ((snap.which == TR_MAPPINGS_SHARED && !m.shared) || (snap.which == TR_MAPPINGS_PRIVATE && m.shared))
+		return;
 	for (uint64_t at = m.start; at < m.end;) {
 		uint64_t own_end = 0, own = tr_owned_next(at, &own_end);
 		uint64_t stop = tr_min(own, m.end);
@@ -289,21 +319,59 @@ static void one(char *line, void *first)
 	}
 }
 
-void tr_snapshot(enum trc_stream stream)
+static bool open_out(enum trc_stream stream)
 {
-	static char buf[MAPS_BUFFER] RAW_LARGE;
 	void *buffer = tr_exits_room(BUFFER); /* new pages are a good part of what this costs */
-	bool first = true;
 
 	if (!buffer) {
 		shim_degrade("no memory snapshot: no memory for it");
-		return;
+		return false;
 	}
 	rec_open_lent(&snap.out, stream, buffer, BUFFER);
+	return true;
+}
+
+static bool write_mappings(enum tr_which which)
+{
+	static char buf[MAPS_BUFFER] RAW_LARGE;
+	bool first = true;
+
 	snap.pagemap = -1;
-	if (!maps_read(buf, one, &first))
-		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
+	snap.which = which;
+	bool whole = maps_read(buf, one, &first);
+
 	if (snap.pagemap >= 0)
 		raw(SYS_close, snap.pagemap);
+	return whole;
+}
+
+void tr_snapshot(enum trc_stream stream)
+{
+	if (!open_out(stream))
+		return;
+	snap.fresh = stream == TRC_STREAM_MEMORY;
+	if (!write_mappings(TR_MAPPINGS_ALL))
+		shim_degrade("no memory snapshot: /proc/self/maps cannot be read");
 	rec_close(&snap.out);
+	snap.fresh = false;
+}
+
+bool tr_checkpoint_begin(void)
+{
+	if (!open_out(TRC_STREAM_MEMORY))
+		return false;
+	tr_epoch_states(&snap.out);
+	return write_mappings(TR_MAPPINGS_SHARED);
+}
+
+bool tr_checkpoint_end(void)
+{
+	bool whole = write_mappings(TR_MAPPINGS_PRIVATE);
+
+	return rec_close(&snap.out) && whole;
+}
+
+void tr_checkpoint_left(void)
+{
+	snap.out = (struct rec_stream){ .dead = true };
 }

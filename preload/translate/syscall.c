@@ -3,7 +3,11 @@
  * wrote. Calls that touch threads, memory, signals or the process go to the
  * files named after these; the others are all data (syscall_table.c).
  */
+#include "preload/translate/epoch.h"
+#include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
+
+#include <sys/mman.h>
 
 void (*ctl_syscall_enter)(struct tr_ctx *c, long nr, const uint64_t args[6]);
 void (*ctl_syscall_leave)(struct tr_ctx *c, long nr, long result);
@@ -62,9 +66,13 @@ static void record_enter(const struct call *k)
 	struct rec_stream *s = &k->ctx->thread->rec;
 	struct trc_enter *r = rec_begin(s, sizeof *r);
 
-	if (!r)
+	if (!r) {
+		if (rec_epoch) /* the next checkpoint makes room */
+			tr_epoch_look(k->ctx, raw_tsc());
 		return;
+	}
 	r->tsc = raw_tsc();
+	tr_epoch_look(k->ctx, r->tsc);
 	r->path_pos = tr_pos(k->ctx);
 	r->pc = k->pc;
 	for (unsigned i = 0; i < 6; i++)
@@ -77,6 +85,8 @@ long call_run(struct call *k, const uint64_t args[6])
 {
 	struct tr_ctx *c = k->ctx;
 
+	if (__builtin_expect(rec_epoch != 0, 0) && !tr_epoch_rest(c))
+		return TR_NOT_STARTED;
 	__atomic_store_n(&c->in_call, true, __ATOMIC_RELEASE);
 	long r = tr_call_interruptible(c, k->nr, args);
 	/*
@@ -85,6 +95,8 @@ long call_run(struct call *k, const uint64_t args[6])
 	 * meanwhile, with a locked instruction when there are others.
 	 */
 	__atomic_store_n(&c->in_call, false, __ATOMIC_RELEASE);
+	if (__builtin_expect(rec_epoch != 0, 0))
+		tr_epoch_rested(c);
 	return r;
 }
 
@@ -112,6 +124,22 @@ static void socklen_before(struct call *k, const struct call_desc *d)
 			tr_copy(&k->socklen, (void *)k->args[d->out[i].aux], 4);
 }
 
+/* Out of line for its stack. */
+static __attribute__((noinline)) void run_unknown(struct call *k, const struct call_desc *d)
+{
+	struct guess g;
+
+	call_guess_before(k, &g);
+	k->result = call_run(k, k->args);
+	if (k->result == TR_NOT_STARTED)
+		return;
+	if (d->out[0].kind)
+		call_outputs(k);
+	call_guess_after(k, &g);
+	if (d->kind == CALL_UNKNOWN || (d->kind == CALL_NOTED && !raw_failed(k->result)))
+		note_unusual(k);
+}
+
 static void run(struct call *k)
 {
 	const struct call_desc *d =
@@ -122,6 +150,10 @@ static void run(struct call *k)
 
 	if (special && (call_memory(k) || call_process(k) || call_signals(k) || call_limits(k)))
 		return;
+	if (d->kind == CALL_UNKNOWN || d->kind == CALL_NOTED || (k->nr == SYS_ioctl && !call_ioctl_known(k))) {
+		run_unknown(k, d);
+		return;
+	}
 	socklen_before(k, d);
 	k->result = call_run(k, k->args);
 	if (k->result == TR_NOT_STARTED)
@@ -132,8 +164,9 @@ static void run(struct call *k)
 		call_ioctl_outputs(k);
 	else if (d->out[0].kind)
 		call_outputs(k);
-	if (d->kind == CALL_UNKNOWN || (d->kind == CALL_NOTED && !raw_failed(k->result)))
-		note_unusual(k);
+	call_files(k);
+	if (k->nr == SYS_madvise && (k->args[2] == MADV_DONTFORK || k->args[2] == MADV_WIPEONFORK))
+		tr_epoch_no_copy();
 }
 
 /* Returns the application address to go on at. */
@@ -149,9 +182,11 @@ uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next)
 	k.thread = SHIM_NO_THREAD;
 	k.result = 0;
 	k.neffects = 0;
-	k.no_leave = k.jump = k.restart = false;
+	k.no_leave = k.jump = false;
 	for (unsigned i = 0; i < 6; i++)
 		k.args[i] = c->regs[argument[i]];
+	if (__builtin_expect(c->crash.frame != 0, 0))
+		crash_look(c);
 	if (shim_opt.check)
 		record_registers(c);
 	if (shim_opt.final && k.nr == SYS_exit_group && !c->vfork_child)
@@ -164,8 +199,15 @@ uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next)
 		ctl_syscall_leave(c, k.nr, k.result);
 	if (k.jump)
 		return k.next;
+	if (c->nudged && k.result == -EINTR && !c->queue[0].signo) {
+		k.result = TR_NOT_STARTED;
+		c->has_wait_mask = false;
+	}
 	if (k.result == TR_NOT_STARTED) {
-		/* Delivered first, then the instruction runs again. */
+		/*
+		 * A signal comes first, then the instruction runs again: the call had not begun, or the kernel restarts it
+		 * (our handlers have SA_RESTART where the program's have).
+		 */
 		k.result = -512;
 		call_record_leave(&k);
 		return pc;
@@ -174,9 +216,6 @@ uint64_t tr_syscall(struct tr_ctx *c, uint64_t pc, uint64_t next)
 		call_record_leave(&k);
 	if (c->poked && k.result == -EINTR && !c->queue[0].signo)
 		return pc; /* natively, once more */
-	c->call_nr = (uint32_t)k.nr;
-	c->call_pc = k.result == -EINTR && k.nr >= 0 && k.nr < CALL_MAX &&
-		     (call_table[k.nr].restart || k.restart) ? pc : 0;
 	c->regs[REG_RAX_] = (uint64_t)k.result;
 	c->regs[REG_RCX_] = next;
 	c->regs[11] = c->rflags;

@@ -16,6 +16,12 @@ struct call_effect {
 	uint32_t kind; /* enum trc_effect_kind */
 };
 
+#define GUESS_BYTES 512u
+struct guess {
+	uint8_t there; /* bit i: argument i points to memory */
+	uint8_t bytes[6][GUESS_BYTES];
+};
+
 /* One system call under way. */
 struct call {
 	struct tr_ctx *ctx;
@@ -26,7 +32,6 @@ struct call {
 	uint32_t thread;      /* clone: the new thread's index */
 	uint32_t socklen;     /* OUT_SOCKLEN: room the program offered */
 	bool no_leave;        /* recorded elsewhere, or not at all */
-	bool restart;         /* after -EINTR, whatever the table says */
 	bool jump;            /* next was changed: do not touch registers */
 	unsigned neffects;
 	struct call_effect effects[CALL_EFFECTS];
@@ -36,6 +41,7 @@ void call_effect_add(struct call *k, uint64_t address, uint64_t length,
 		     enum trc_effect_kind kind);
 void call_outputs(struct call *k);       /* from the table */
 void call_ioctl_outputs(struct call *k); /* by request code */
+bool call_ioctl_known(const struct call *k);
 void call_record_leave(struct call *k);
 long call_run(struct call *k, const uint64_t args[6]); /* interruptible */
 
@@ -47,6 +53,29 @@ bool call_limits(struct call *k);
 void call_view(struct call *k); /* after an open */
 /* The next program inherits the limits this one believes to have; and back, when exec fails. */
 void tr_limits_show(bool show);
+
+/* files.c: what is mapped and may change without a store; object 0: nothing of that kind. */
+struct stat;
+struct files_place {
+	uint64_t end, object, offset;
+	bool shared;
+};
+uint64_t files_object(const struct stat *st);
+uint64_t files_new_object(void);
+void files_map(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, bool shared);
+bool files_at(uint64_t address, struct files_place *p);
+void files_contents(struct call *k, uint64_t start, uint64_t end); /* of such mappings, as they are now */
+void files_unread(uint64_t start); /* the mapping there could not be read when it was made; ... */
+void files_readable(struct call *k, uint64_t start, uint64_t end); /* ... now it can be, perhaps */
+void call_files(struct call *k);                                    /* after any call */
+
+/* guess.c: calls whose outputs nobody knows. What they wrote near their arguments is found by comparing, and named. */
+void call_guess_before(struct call *k, struct guess *g);
+void call_guess_after(struct call *k, const struct guess *g);
+
+/* robust.c: the mutexes that a thread holds at its end; their number (room for so many words), then what became of them. */
+uint32_t tr_robust_count(struct tr_ctx *c);
+void tr_robust_died(struct tr_ctx *c, struct trc_exit_word *words, uint32_t n);
 
 void call_note(const char *what, const char *name, long nr);
 

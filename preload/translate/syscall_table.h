@@ -12,13 +12,17 @@ enum out_kind {
 	OUT_NONE,
 	OUT_FIXED,     /* n bytes at the argument */
 	OUT_RESULT,    /* result * n bytes at the argument */
+	OUT_UP_TO,     /* result bytes, but not more than args[aux] (MSG_TRUNC) */
 	OUT_COUNT,     /* args[aux] * n bytes at the argument */
 	OUT_VECTOR,    /* struct iovec at the argument, args[aux] of them, result bytes in all */
+	OUT_OWN_VECTOR, /* the same, where args[0] is this process */
+	OUT_LENGTHS,   /* struct mmsghdr of sendmmsg, result of them: their lengths */
 	OUT_MESSAGE,   /* struct msghdr of recvmsg */
 	OUT_MESSAGES,  /* struct mmsghdr of recvmmsg, result of them */
 	OUT_SOCKLEN,   /* bytes counted by the socklen_t at args[aux], which is written too */
 	OUT_FDSET,     /* fd_set for args[0] descriptors */
 	OUT_BITS,      /* one byte per page of args[aux] bytes (mincore) */
+	OUT_MASK,      /* args[aux] bits, in whole words */
 	OUT_HANDLE,    /* struct file_handle */
 	OUT_SENT,      /* the program's own data, result bytes: for comparison */
 	OUT_SENT_VECTOR,
@@ -44,7 +48,6 @@ struct call_out {
 
 struct call_desc {
 	uint8_t kind;    /* enum call_kind */
-	uint8_t restart; /* the kernel restarts it after a handler with SA_RESTART */
 	struct call_out out[CALL_OUTS];
 	char name[CALL_NAME]; /* not a pointer: the loader would write to every page of the table, of which one is used */
 };

@@ -4,6 +4,7 @@
  * natively; the snapshot shows what it left behind.
  */
 #include "preload/translate/emit.h"
+#include "preload/translate/epoch.h"
 
 #include <asm/prctl.h>
 #include <cpuid.h>
@@ -212,6 +213,7 @@ void tr_started(struct tr_ctx *c)
 	tr_snapshot(TRC_STREAM_MEMORY);
 	rec_identity_clock(); /* once more: the first was too soon to be exact */
 	tr_record_start(c);
+	tr_epochs_start(c);
 	c->in_call = false;
 	tr_go_on(c);
 }

@@ -1,4 +1,5 @@
 /* Contexts: one per thread, with its native stack and the stack of our signal handlers. */
+#include "preload/translate/epoch.h"
 #include "preload/translate/hooks.h"
 
 #include <asm/prctl.h>
@@ -223,6 +224,9 @@ void tr_thread_main(struct tr_ctx *c)
 	/* The parent's record of the clone comes first: it holds what the kernel wrote. */
 	while (!c->vfork_child && !__atomic_load_n(&c->go, __ATOMIC_ACQUIRE))
 		raw(SYS_futex, &c->go, FUTEX_WAIT_PRIVATE, 0, 0);
+	c->epoch = rec_epoch;
+	if (rec_epoch)
+		tr_epoch_turn(c); /* threads that come and go fill no chunk */
 	tr_record_start(c);
 	__atomic_store_n(&c->in_call, false, __ATOMIC_SEQ_CST);
 	tr_note_generation(c, c->pc);

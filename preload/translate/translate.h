@@ -135,6 +135,15 @@ struct tr_stack {
 	uint64_t size;
 };
 
+/* A crash that the program handles itself: as long as its handler runs nobody knows whether it is the failure. */
+struct tr_crash {
+	uint64_t frame, low; /* of the handler: it runs as long as the stack pointer is between them; 0: there is none */
+	struct shim_fault fault;
+	uint64_t regs[TRC_NREGS];
+	uint64_t returned;   /* the handler has: where on the path, plus one */
+	bool written;
+};
+
 #define TR_QUEUE 4
 #define TR_HELD 5 /* one for each of SIG_FAULTS */
 
@@ -171,6 +180,11 @@ struct tr_ctx {
 	bool in_callout;
 	bool poked;                /* made to leave, perhaps out of a system call */
 	bool stopped;              /* stop.c: for good */
+	bool unasked;              /* epoch.c: is sent no signal */
+	bool nudged;               /* epoch.c: a system call that was interrupted is to be made again */
+	uint32_t resting;          /* epoch.c: in a system call that may take any time */
+	uint32_t epoch;            /* the last one it has a record in */
+	struct tr_parked *parked;  /* epoch.c: stands still at a boundary */
 	bool falls_silent;         /* once it is native, no system call of ours */
 	uint64_t generation;       /* last one this thread noted */
 	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
@@ -193,8 +207,6 @@ struct tr_ctx {
 	uint32_t fault_fragment;   /* id, when it happened inside one */
 	uint64_t fault_error, fault_trap, fault_cr2; /* ... and what its frame shows */
 	bool step_pushf;           /* the instruction being stepped pushes the flags */
-	uint32_t call_nr;          /* system call just left ... */
-	uint64_t call_pc;          /* ... and where it can be restarted, 0 not at all */
 	uint64_t fork_next;        /* in a forked child: where it goes on */
 	void *map;                 /* the mapping everything lives in */
 	size_t map_len;
@@ -202,6 +214,7 @@ struct tr_ctx {
 	uint64_t profile_from;     /* profile.c: in the chunk, where ... */
 	uint32_t profile_frag;     /* ... this fragment begins */
 	uint32_t profile_made;     /* fragments there were when the last chunk ended */
+	struct tr_crash crash;
 };
 _Static_assert(offsetof(struct tr_ctx, regs) == CTX_REGS, "layout.h");
 _Static_assert(offsetof(struct tr_ctx, rflags) == CTX_FLAGS, "layout.h");
@@ -334,6 +347,7 @@ struct tr_area {
 	uint8_t *start, *ready, *end; /* pages below `ready` are present */
 };
 void tr_stay_ahead(struct tr_area *a, const uint8_t *used);
+void tr_own(void *p, size_t len);                  /* memory of ours that was mapped elsewhere */
 bool tr_owns(uint64_t start, uint64_t end);        /* overlaps memory of ours */
 uint64_t tr_owned_bytes(void);
 extern bool tr_locks_future; /* mlockall(): what is mapped from now on is present at once, if it can be accessed */
@@ -360,6 +374,7 @@ struct tr_code {
 	bool made; /* at run time: of no file, or of one that is shared, and so written elsewhere */
 };
 bool tr_code_refresh(void);
+bool tr_code_is_known(void); /* false: what is not found may be there all the same */
 void tr_code_none(void);                           /* the same by whoever reads that file anyway: ... */
 void tr_code_line(const char *line);               /* ... forget all, then each line */
 const struct tr_code *tr_code_at(uint64_t pc);
@@ -495,6 +510,13 @@ uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard 
 
 /* snapshot.c, stop.c */
 void tr_snapshot(enum trc_stream stream);
+/*
+ * A checkpoint in two parts, under tr_lock(): threads and memory that is shared with others, then the rest, perhaps in another process. False: it will not
+ * be whole. Who leaves the second part to somebody else says so.
+ */
+bool tr_checkpoint_begin(void);
+bool tr_checkpoint_end(void);
+void tr_checkpoint_left(void);
 /* After tr_detach(): every other thread leaves now, and not at some time. */
 void tr_drive_out(struct tr_ctx *self);
 #define TR_POKE (-77) /* si_code of the signal it does that with */

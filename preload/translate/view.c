@@ -128,9 +128,10 @@ void call_view(struct call *k)
 	if (view.fd < 0)
 		return;
 	tr_lock();
-	maps_read(buf, one_mapping, &view);
+	bool whole = maps_read(buf, one_mapping, &view);
 	tr_unlock();
 	raw(SYS_lseek, view.fd, 0, 0);
-	raw(SYS_dup3, view.fd, k->result, flags & O_CLOEXEC);
+	if (whole)
+		raw(SYS_dup3, view.fd, k->result, flags & O_CLOEXEC);
 	raw(SYS_close, view.fd);
 }

@@ -17,9 +17,10 @@ MARKER = re.compile(r"/\*((?: @\w+)+) \*/")
 class Program:
     """One corpus program: its expectations, with markers resolved to lines."""
 
-    def __init__(self, name):
+    def __init__(self, name, root=CORPUS, build=BUILD):
         self.name = name
-        self.dir = os.path.join(CORPUS, name)
+        self.dir = os.path.join(root, name)
+        self.build = build
         self.expect = {}
         with open(os.path.join(self.dir, "expect")) as f:
             for line in f:
@@ -71,11 +72,11 @@ class Program:
 
     def command(self, size=None):
         args = self.expect.get("args-" + size if size else "args", "")
-        return [os.path.join(BUILD, self.name)] + args.replace("{BUILD}", BUILD).split()
+        return [os.path.join(self.build, self.name)] + args.replace("{BUILD}", self.build).split()
 
 
-def names():
-    return sorted(n for n in os.listdir(CORPUS) if os.path.exists(os.path.join(CORPUS, n, "expect")))
+def names(root=CORPUS):
+    return sorted(n for n in os.listdir(root) if os.path.exists(os.path.join(root, n, "expect")))
 
 
 def csched(*args, timeout=600, cwd=None):

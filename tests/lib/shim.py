@@ -44,7 +44,7 @@ def finish():
 def compile(source, *flags):
     """Compiles tests/programs-src/SOURCE; returns the program's path."""
     src = os.path.join(ROOT, "tests", "programs-src", source)
-    out = os.path.join(TMP, os.path.splitext(source)[0])
+    out = os.path.join(TMP, os.path.splitext(os.path.basename(source))[0])
     cxx = source.endswith(".cc")
     subprocess.run(["g++" if cxx else "gcc", "-g", "-O1", "-D_GNU_SOURCE", "-I", ROOT, "-w",
                     "-o", out, src, "-pthread"] + list(flags), check=True)

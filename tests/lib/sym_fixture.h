@@ -132,11 +132,11 @@ static FX_UNUSED void fixture_cond(struct fixture *fx, uint32_t thread, uint32_t
 	sym_add_cond(fx->trace, thread, &c);
 }
 
-/* Executes thread numbers in turn; see above. */
+/* Executes thread numbers in turn, see above; the characters after '9' are threads, too. */
 static FX_UNUSED void fixture_order(struct fixture *fx, struct sched_order *o, const char *turns)
 {
 	const struct sym_trace *t = fx->trace;
-	uint32_t next[16] = { 0 }, last = SYM_NONE;
+	uint32_t next['z' - '0' + 1] = { 0 }, last = SYM_NONE;
 	uint64_t *memory = xcalloc(t->nvars + 1, sizeof *memory);
 	VEC(struct sched_ref) refs = { 0 };
 
@@ -255,6 +255,52 @@ static FX_UNUSED void fixture_lost_update(struct fixture *fx)
 	fixture_order(fx, &fx->answer.failing, "000112221 1 2200000");
 	fixture_cause(fx, 2, 2, 1, 3);
 	fixture_alternate(fx, "00011111222220 0000");
+}
+
+#define FX_MANY 64
+
+/* As many threads, main included, add to `total'; the first two lose an update. */
+static FX_UNUSED void fixture_many(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/many", "/src/many.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t total = fixture_var(fx, "total", "int", 0);
+	char failing[5 * FX_MANY] = "", *f = failing, passing[5 * FX_MANY] = "", *p = passing;
+
+	sym_add_thread(t, "T0", NULL);
+	for (int i = 1; i < FX_MANY; i++) {
+		char id[16];
+
+		snprintf(id, sizeof id, "T0.%d", i);
+		sym_add_thread(t, id, NULL);
+		fixture_event(fx, 0, SYM_FORK, (uint32_t)i, "main", 40);
+		*f++ = *p++ = '0';
+	}
+	for (uint32_t th = 1; th < FX_MANY; th++) {
+		fixture_event(fx, th, SYM_START, SYM_NONE, "worker", 20);
+		uint32_t r = fixture_event(fx, th, SYM_READ, total, "deposit", 10);
+		uint32_t w = fixture_event(fx, th, SYM_WRITE, total, "deposit", 12);
+
+		fixture_at(fx, th, w)->value = expr_binary(t->pool, EX_ADD, fixture_sym(fx, th, r),
+							   expr_const(t->pool, 32, 1));
+		if (th > 2)
+			f += sprintf(f, "%c%c%c", '0' + th, '0' + th, '0' + th);
+		p += sprintf(p, "%c%c%c", '0' + th, '0' + th, '0' + th);
+		if (th == 2)
+			f += sprintf(f, "112212");
+	}
+	uint32_t r = fixture_event(fx, 0, SYM_READ, total, "audit", 30);
+
+	fixture_event(fx, 0, SYM_FAIL, SYM_NONE, "audit", 30);
+	fixture_fails(fx, SYM_FAIL_ASSERT, 0, "Assertion `total == 63' failed",
+		      expr_unary(t->pool, EX_BNOT,
+				 expr_binary(t->pool, EX_EQ, fixture_sym(fx, 0, r),
+					     expr_const(t->pool, 32, FX_MANY - 1))));
+	strcpy(f, "00");
+	strcpy(p, "00");
+	fixture_order(fx, &fx->answer.failing, failing);
+	fixture_cause(fx, 2, 1, 1, 2);
+	fixture_alternate(fx, passing);
 }
 
 /* The main thread, and two that it creates at lines 50 and 51. */

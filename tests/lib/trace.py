@@ -13,6 +13,7 @@ import struct
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HEADER = "".join(open(os.path.join(ROOT, "common", name)).read() for name in ("trace_format.h", "trace_path_format.h"))
 MASK = (1 << 64) - 1
+VERSION = int(re.search(r"#define TRC_VERSION (\d+)", HEADER).group(1))
 
 
 def enum(name):
@@ -37,7 +38,7 @@ OP_NAME = {v: k[7:] for k, v in OP.items()}
 AT_NAME = {v: k[7:] for k, v in AT.items()}
 KIND_NAME = {v: k[9:] for k, v in KIND.items()}
 OPEN = 0xFFFFFFFF
-LIVE, MOVED = 1, 2  # enum trc_place
+LIVE, MOVED, FREE = 1, 2, 3  # enum trc_place
 SYNC_SIZE = 48
 
 Sync = collections.namedtuple("Sync", "op at tsc object site result thread value")
@@ -69,17 +70,19 @@ STREAM = {"process": 1, "rec": 2, "path": 3, "frags": 4, "memory": 5, "final": 6
 def chunks(path, check):
     """Yields (payload, is_open) in order. What the process stream's file holds of others is theirs."""
     kind = STREAM[os.path.basename(path).split(".")[-1]]
+    number = re.match(r"t(\d+)\.", os.path.basename(path))
+    thread = int(number.group(1)) if number else 0
     host = os.path.join(os.path.dirname(path), "process")
-    files = [host, path] if kind in (2, 3, 4) and not re.match(r"t[1-9]", os.path.basename(path)) else [path]
+    files = [host, path] if kind in (2, 3, 4) else [path]
     start = sequence = 0
     for file in files:
-        for payload, is_open in chunks_of(file, kind, check, sequence, start) if os.path.exists(file) else ():
+        for payload, is_open in chunks_of(file, kind, thread, check, sequence, start) if os.path.exists(file) else ():
             yield payload, is_open
             sequence += 1
             start += len(payload)
 
 
-def chunks_of(path, kind, check, first, start):
+def chunks_of(path, kind, thread, check, first, start):
     """The same of one file, from the chunk with number `first` on."""
     data = open(path, "rb").read()
     found, live = [], {}  # live chunks lie before their predecessors
@@ -87,22 +90,22 @@ def chunks_of(path, kind, check, first, start):
     while at < len(data):
         if len(data) - at < 64:
             raise ValueError("%s: %d bytes left at %d" % (path, len(data) - at, at))
-        magic, version, stream, _, sequence, capacity, pos, hsum, length, place, csum, _ = \
+        magic, version, stream, owner, sequence, capacity, pos, hsum, length, place, csum, _ = \
             struct.unpack_from("<QHHIIIQQIIQQ", data, at)
         if magic == 0:
             break  # allocated, killed before the header was written
-        if magic != 0x6B6E686368637363 or version not in (1, 2, 3, 4, 5, 6, 7):
+        if magic != 0x6B6E686368637363 or not 1 <= version <= VERSION:
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
-        if place == MOVED:
+        if place == MOVED or (place == FREE and version >= 8 and path.rsplit("/", 1)[-1] == "process"):
             continue
         if hsum != checksum(data[at - 64 - capacity:at - 32 - capacity]):
             if hsum == 0:
                 break
             raise ValueError("%s: bad header checksum at %d" % (path, at))
-        if stream != kind:
-            if version < 6 or path.rsplit("/", 1)[-1] != "process":
+        if stream != kind or owner != thread:
+            if version < (8 if owner else 6) or path.rsplit("/", 1)[-1] != "process":
                 raise ValueError("%s: a chunk of stream %d at %d" % (path, stream, at))
         elif place == LIVE:
             live[sequence] = chunk

@@ -191,6 +191,41 @@ __attribute__((unused)) static void tw_fragment(struct tw *w, uint32_t id, unsig
 #define TW_SITE_A 0x401136ull
 #define TW_SITE_B 0x401156ull
 
+/* Moves the first chunk of a stream's file behind what is in another's. */
+__attribute__((unused)) static bool tw_move_first(const char *dir, const char *from, const char *to)
+{
+	static uint8_t bytes[1 << 20];
+	char a[4096], b[4096];
+	struct trc_chunk h = { 0 };
+
+	snprintf(a, sizeof a, "%s/%s", dir, from);
+	snprintf(b, sizeof b, "%s/%s", dir, to);
+	FILE *in = fopen(a, "rb"), *out = fopen(b, "ab");
+	size_t n = in ? fread(bytes, 1, sizeof bytes, in) : 0;
+
+	memcpy(&h, bytes, sizeof h);
+	size_t len = sizeof h + h.capacity;
+	bool good = out && n >= len && fwrite(bytes, 1, len, out) == len;
+
+	if (in)
+		fclose(in);
+	good &= out && !fclose(out);
+	if (!good || n == len)
+		return !remove(a) && good;
+	out = fopen(a, "wb");
+	return out && fwrite(bytes + len, 1, n - len, out) == n - len && !fclose(out);
+}
+
+/* A slot that no thread has taken, behind what is in the process stream's file. */
+__attribute__((unused)) static bool tw_free_slot(const char *dir, enum trc_stream kind)
+{
+	struct tw w;
+
+	tw_open(&w, kind, 0, 64);
+	((struct trc_chunk *)w.data)->place = TRC_PLACE_FREE;
+	return tw_save(&w, dir, "free") && tw_move_first(dir, "free", "process");
+}
+
 static void tw_sample_process(const char *dir)
 {
 	static const char text[] = "deadlock: 2 threads wait for each other";

@@ -79,7 +79,7 @@ static uint64_t find(uint64_t from, uint64_t bytes, uint32_t what)
 	return at;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	uint64_t far, found;
 	uint8_t jump[5] = { 0xe9 };
@@ -97,6 +97,9 @@ int main(void)
 	put(far + WISHED, wish, wish_end - wish);
 	put(found, jump, 5);
 	trigger();
+	(void)argv;
 	printf("%d\n", n);
+	if (argc > 1)
+		return 0;
 	abort();
 }

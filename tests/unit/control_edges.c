@@ -1,5 +1,5 @@
 /* Which edges of an order are left when those that follow from others are left out. */
-#include "analyzer/explain/edges.h"
+#include "analyzer/enforce/edges.h"
 #include "tests/lib/check.h"
 
 #include <stdio.h>

@@ -42,6 +42,51 @@ static void learns_first(void)
 	plan_free(&p);
 }
 
+/* The second of two steps first, seldom ones before those that come again and again; what is learned later has its turn at once. */
+static void pairs_first(void)
+{
+	static const uint32_t wanted[] = { 50, 40, 30, 60 };
+	struct plan p = new_plan("site", 1);
+	char text[128];
+	uint64_t seed;
+
+	memset(p.sites->site, 0, sizeof p.sites->site);
+	add_site(p.sites, 7, 30, CTL_SITE_SHARED | CTL_SITE_RACY | CTL_SITE_READ);
+	add_site(p.sites, 8, 40, CTL_SITE_SHARED | CTL_SITE_RACY | CTL_SITE_PAIR | CTL_SITE_READ);
+	p.sites->site[8].hits = 100;
+	add_site(p.sites, 9, 50, CTL_SITE_SHARED | CTL_SITE_RACY | CTL_SITE_PAIR | CTL_SITE_WRITE);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned module, offset = 0, us, how;
+
+		if (i == 3) {
+			add_site(p.sites, 10, 60, CTL_SITE_SHARED | CTL_SITE_RACY | CTL_SITE_PAIR | CTL_SITE_READ);
+			p.sites->site[10].hits = 0;
+			p.sites->site[9].flags &= ~(uint32_t)CTL_SITE_SHARED & ~(uint32_t)CTL_SITE_RACY;
+			p.sites->nshared = 4;
+		}
+		plan_next(&p, 3 + i, &seed, text, sizeof text);
+		CHECK(sscanf(text, "site/%u/%u/%u/%u", &module, &offset, &us, &how) == 4 && offset == wanted[i],
+		      "run %u: site %u (%s)", 3 + i, wanted[i], text);
+	}
+	plan_free(&p);
+}
+
+/* Also behind the first runs: who shares what may depend on who gets which task. */
+static void learns_on(void)
+{
+	struct plan p = new_plan("auto", 1);
+	unsigned learned = 0;
+	char text[128];
+	uint64_t seed;
+
+	for (uint64_t run = 3; run < 87; run++) {
+		plan_next(&p, run, &seed, text, sizeof text);
+		learned += !strncmp(text, "learn/", 6);
+	}
+	CHECK(learned == 4, "one run of 21 learns (%u of 84)", learned);
+	plan_free(&p);
+}
+
 static void racy_first(void)
 {
 	static const uint32_t wanted[] = { 30, 20, 10 };
@@ -153,6 +198,8 @@ int main(void)
 	CHECK(plan_strategy_known("demote") && plan_strategy_known("meet/1/2/3") &&
 	      !plan_strategy_known("learn") && !plan_strategy_known("sit") && !plan_strategy_known("x/1"),
 	      "strategies are known by name");
+	pairs_first();
+	learns_on();
 	unlink(path);
 	CHECK_END();
 }

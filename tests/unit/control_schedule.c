@@ -1,5 +1,5 @@
 /* Schedule files: what is written is read again; what is no schedule is refused. */
-#include "analyzer/hunt/schedule.h"
+#include "analyzer/enforce/schedule.h"
 #include "tests/lib/check.h"
 
 #include <string.h>

@@ -306,8 +306,41 @@ static const struct expected table[] = {
 	    "T0.2, which still has to do phase.c:12" }, DSP_HINT_NONE, 0 },
 };
 
+static char *fingerprint(void (*make)(struct fixture *fx), const char *signals_in)
+{
+	struct fixture fx;
+	struct dsp *d = NULL;
+	char *print;
+
+	make(&fx);
+	if (signals_in) {
+		struct sched_ref by = fx.answer.cause[0].before;
+
+		fixture_at(&fx, by.thread, by.index)->stack = fixture_stack(&fx, signals_in, 35, "main");
+	}
+	CHECK(!dsp_build(fx.trace, &fx.answer, &d), "it projects");
+	print = xstrdup(d->fingerprint);
+	dsp_free(d);
+	fixture_free(&fx);
+	return print;
+}
+
+/* One condition variable for two things is one bug, wherever the signal comes from that is lost. */
+static void one_bug(void)
+{
+	char *one = fingerprint(wakes_wrong_one, NULL), *elsewhere = fingerprint(wakes_wrong_one, "flush");
+	char *other = fingerprint(came_and_went, NULL);
+
+	CHECK(!strcmp(one, elsewhere), "a wrong waiter has one fingerprint wherever the signal comes from");
+	CHECK(strcmp(one, other), "another bug has another");
+	free(one);
+	free(elsewhere);
+	free(other);
+}
+
 int main(void)
 {
+	one_bug();
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		check_hint(&table[i]);
 	CHECK_END();

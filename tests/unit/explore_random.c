@@ -251,28 +251,32 @@ static bool shown(const struct xpl_trace *t, const uint32_t *at, unsigned n)
 	return true;
 }
 
-static void patterns_of(const struct xpl_trace *t, struct set *out)
+/* Patterns of all lengths whose last step is the trace's last event. */
+static void patterns_of_last(const struct xpl_trace *t, struct set *out)
 {
+	uint32_t at[4] = { 0 }, last = (uint32_t)t->events.n - 1;
+
+	if (!t->events.n || !xpl_is_access(&t->events.v[last]))
+		return;
 	for (unsigned kind = 1; kind <= XPL_KINDS; kind++) {
 		unsigned n = (unsigned)strlen(xpl_kinds[kind].steps);
-		uint32_t at[4] = { 0 }, N = (uint32_t)t->events.n;
 
-		for (at[0] = 0; at[0] < N; at[0]++)
-			for (at[1] = at[0] + 1; at[1] < N; at[1]++)
-				for (at[2] = n > 2 ? at[1] + 1 : N - 1; at[2] < N; at[2]++)
-					for (at[3] = n > 3 ? at[2] + 1 : N - 1; at[3] < N; at[3]++) {
-						const struct xpl_event *e[4];
-						uint64_t key = xpl_mix(0, kind);
-						bool ok = true;
+		at[n - 1] = last;
+		for (at[0] = 0; at[0] < last; at[0]++)
+			for (at[1] = n > 2 ? at[0] + 1 : last; at[1] < last + (n == 2); at[1]++)
+				for (at[2] = n > 3 ? at[1] + 1 : last; at[2] < last + (n < 4); at[2]++) {
+					const struct xpl_event *e[4];
+					uint64_t key = xpl_mix(0, kind);
+					bool ok = true;
 
-						for (unsigned i = 0; i < n; i++) {
-							e[i] = &t->events.v[at[i]];
-							ok &= xpl_is_access(e[i]);
-							key = xpl_mix(key, e[i]->pc);
-						}
-						if (ok && steps_are(e, &xpl_kinds[kind], n) && shown(t, at, n))
-							set_add(out, key);
+					for (unsigned i = 0; i < n; i++) {
+						e[i] = &t->events.v[at[i]];
+						ok &= xpl_is_access(e[i]);
+						key = xpl_mix(key, e[i]->pc);
 					}
+					if (ok && steps_are(e, &xpl_kinds[kind], n) && shown(t, at, n))
+						set_add(out, key);
+				}
 	}
 }
 
@@ -303,37 +307,31 @@ static void end_threads(const struct program *p, const struct state *s, struct x
 		}
 }
 
-static bool all_orders(const struct program *p, struct state s, const struct xpl_event *done, size_t n,
-		       struct set *out, unsigned *left)
+/* Behind what the trace holds; an event's patterns are read once for all orders that begin like that. */
+static bool all_orders(const struct program *p, const struct state *s, struct xpl_trace *trace, struct set *out,
+		       unsigned *left)
 {
 	bool any = false;
 
 	for (int t = 0; t < p->nthreads; t++)
-		if (can(p, &s, t)) {
-			struct state next = s;
-			struct xpl_trace *one = new_trace(p);
-			struct xpl_event all[MAX_THREADS * MAX_INSNS];
+		if (can(p, s, t)) {
+			struct state next = *s;
+			size_t before = trace->events.n;
 
 			any = true;
-			step(p, &next, t, one);
-			memcpy(all, done, n * sizeof *all);
-			if (one->events.n)
-				all[n] = one->events.v[0];
-			bool ok = all_orders(p, next, all, n + one->events.n, out, left);
-			xpl_trace_free(one);
+			step(p, &next, t, trace);
+			bool event = trace->events.n > before;
+			if (event)
+				patterns_of_last(trace, out);
+			bool ok = all_orders(p, &next, trace, out, left);
+			if (event) {
+				trace->events.n--;
+				trace->threads[t].events.n--;
+			}
 			if (!ok)
 				return false;
 		}
-	if (!any) {
-		struct xpl_trace *whole = new_trace(p);
-
-		for (size_t i = 0; i < n; i++)
-			xpl_trace_add(whole, &done[i]);
-		patterns_of(whole, out);
-		xpl_trace_free(whole);
-		return (*left)-- > 1;
-	}
-	return true;
+	return any || (*left)-- > 1;
 }
 
 /* ---- the executor ---- */
@@ -351,8 +349,10 @@ static bool has_passed(const struct xpl_trace *t, const struct mach_step *s)
 	return false;
 }
 
-static err_t run(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out)
+static err_t run(void *arg, const struct xpl_order *order, struct xpl_seen *out)
 {
+	const struct mach_step *steps = order->steps;
+	size_t n = order->n;
 	struct running *r = arg;
 	struct state s = { 0 };
 
@@ -390,12 +390,12 @@ static err_t run(void *arg, const struct mach_step *steps, size_t n, struct xpl_
 static struct set explore(const struct program *p, enum xpl_strategy strategy, uint64_t most, struct xpl_drive *d)
 {
 	struct running r = { .p = p };
-	const struct xpl_executor executor = { &r, run };
+	const struct xpl_executor executor = { .arg = &r, .run = run };
 	const struct xpl_drive_options o = { .strategy = strategy, .max_schedules = most, .keep_going = true };
 	struct xpl_seen first;
 
 	xpl_drive_new(d, &o, &executor);
-	run(&r, NULL, 0, &first);
+	run(&r, &(struct xpl_order){ 0 }, &first);
 	err_t e = xpl_drive_go(d, first.trace);
 	if (e)
 		err_free(e);
@@ -414,8 +414,9 @@ static bool same_sets(const struct set *a, const struct set *b)
 
 #define PROGRAMS 1000
 #define MOST_EXECUTIONS 300
-#define PATTERN_PROGRAMS 150
-#define MOST_ORDERS 1500
+#define PATTERN_PROGRAMS 1000
+#define MOST_ORDERS 3000
+#define CORE_PROGRAMS 1000
 
 static void final_states(void)
 {
@@ -470,7 +471,10 @@ static void patterns(void)
 
 		seed = 991 + i * 7777777ull;
 		make(&p, 2 + (int)(i % 3 == 0), i % 3 ? 6 + (int)rnd(2) : 4, i & 1);
-		if (!all_orders(&p, s, NULL, 0, &want, &left)) {
+		struct xpl_trace *none = new_trace(&p);
+		bool all = all_orders(&p, &s, none, &want, &left);
+		xpl_trace_free(none);
+		if (!all) {
 			free(want.v);
 			continue;
 		}
@@ -509,9 +513,142 @@ static void patterns(void)
 	CHECK(absent < done / 2, "most programs have patterns");
 }
 
+/* ---- cores ---- */
+
+struct coring {
+	const struct xpl_trace *t;
+	struct xpl_cores cores;
+	uint64_t searched, discarded, wrong, by_other;
+};
+
+static bool with_cores(void *arg, const struct xpl_pattern *p)
+{
+	struct coring *c = arg;
+	const struct xpl_core *core = xpl_cores_find(&c->cores, c->t, 0, p->steps, p->n);
+	struct xpl_path path = { 0 };
+	enum xpl_found f = xpl_search_pattern(c->t, p->steps, p->n, 1u << 20, &path);
+
+	c->searched++;
+	c->discarded += core != NULL;
+	c->by_other += core && memcmp(core->steps, p->steps, core->n * sizeof *core->steps);
+	c->wrong += core && f != XPL_IMPOSSIBLE;
+	if (!core && f == XPL_IMPOSSIBLE)
+		xpl_cores_add(&c->cores, c->t, 0, p->steps, p->n, &path.obstacles, 0, 0);
+	xpl_path_free(&path);
+	return false;
+}
+
+/* Of every pattern in one trace: what a core discards a search of its own finds impossible as well. */
+static void cores(void)
+{
+	struct coring all = { 0 };
+
+	for (unsigned i = 0; i < CORE_PROGRAMS; i++) {
+		struct program p;
+		struct running r = { .p = &p };
+		struct xpl_seen first;
+		uint64_t filtered[XPL_RULES] = { 0 };
+
+		seed = 4242 + i * 999983ull;
+		make(&p, 2 + (int)(i % 2), i % 2 ? 6 + (int)rnd(4) : 8 + (int)rnd(5), i & 2);
+		run(&r, &(struct xpl_order){ 0 }, &first);
+		all.t = first.trace;
+		xpl_patterns(first.trace, with_cores, &all, filtered);
+		xpl_cores_free(&all.cores);
+		xpl_seen_free(&first);
+		free(r.final.v);
+	}
+	printf("  %llu patterns, %llu discarded by a core (%llu by one that is not their beginning), %llu of them possible\n",
+	       (unsigned long long)all.searched, (unsigned long long)all.discarded, (unsigned long long)all.by_other,
+	       (unsigned long long)all.wrong);
+	CHECK(!all.wrong, "what a core discards no order shows");
+	CHECK(all.discarded > 1000 && all.by_other > 100, "cores discard patterns, not only those that begin alike");
+}
+
+/* ---- the filter rules ---- */
+
+static bool tell_nothing(void *arg, const struct xpl_pattern *p)
+{
+	uint64_t *told = arg;
+
+	/* Of an update several kinds are told; it is one candidate. */
+	told[0]++;
+	told[1] += p->rule == XPL_RULE_NONE || p->rule == XPL_RULE_REDUNDANT;
+	return false;
+}
+
+static bool conflicting(const struct xpl_event *a, const struct xpl_event *b)
+{
+	return xpl_is_access(a) && xpl_is_access(b) && a->target == b->target && a->thread != b->thread &&
+	       (xpl_writes(a) || xpl_writes(b));
+}
+
+/* Read from algorithm 3 and table 2, for patterns of length 2 and 3: which rule is the first against each candidate. */
+static void count_by_rule(const struct xpl_trace *t, uint64_t by_rule[XPL_RULES])
+{
+	const struct xpl_event *e = t->events.v;
+	size_t n = t->events.n;
+
+	for (size_t a = 0; a < n; a++)
+		for (size_t b = 0; b < n; b++)
+			for (size_t c = 0; conflicting(&e[a], &e[b]) && c < n; c++) {
+				bool between = false;
+
+				if (c == a || e[c].thread != e[a].thread || !conflicting(&e[b], &e[c]))
+					continue;
+				for (size_t i = 0; i < n; i++)
+					between |= xpl_is_access(&e[i]) && e[i].thread == e[a].thread &&
+						   e[i].target == e[a].target && e[i].index > e[a].index && e[i].index < e[c].index;
+				bool ab = xpl_writes(&e[a]) && xpl_reads(&e[b]) ? e[a].wvalue != e[b].value : a > b;
+				bool bc = xpl_writes(&e[b]) && xpl_reads(&e[c]) ? e[b].wvalue != e[c].value : b > c;
+
+				if (e[c].index < e[a].index)
+					by_rule[XPL_RULE_ORDER]++;
+				else if (between)
+					by_rule[ab || bc ? XPL_RULE_INTERRUPTED : XPL_RULE_OLD_STATE]++;
+			}
+}
+
+static void rules(void)
+{
+	uint64_t order = 0, interrupted = 0, all = 0;
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < CORE_PROGRAMS; i++) {
+		struct program p;
+		struct running r = { .p = &p };
+		struct xpl_seen first;
+		uint64_t filtered[XPL_RULES] = { 0 }, want[XPL_RULES] = { 0 }, told[2] = { 0 };
+
+		seed = 31337 + i * 7919ull;
+		make(&p, 2 + (int)(i % 2), 6 + (int)rnd(5), i & 2);
+		/* One variable: no patterns of length 4, whose counts would be added. */
+		for (int t = 0; t < p.nthreads; t++)
+			for (int k = 0; k < p.n[t]; k++)
+				if (p.code[t][k].op <= ADD)
+					p.code[t][k].var = 0;
+		run(&r, &(struct xpl_order){ 0 }, &first);
+		xpl_patterns(first.trace, tell_nothing, told, filtered);
+		count_by_rule(first.trace, want);
+		wrong += filtered[XPL_RULE_ORDER] != want[XPL_RULE_ORDER] ||
+			 filtered[XPL_RULE_INTERRUPTED] != want[XPL_RULE_INTERRUPTED] ||
+			 filtered[XPL_RULE_OLD_STATE] < want[XPL_RULE_OLD_STATE];
+		wrong += told[0] != told[1] + filtered[XPL_RULE_COVERED] + filtered[XPL_RULE_OLD_STATE] - want[XPL_RULE_OLD_STATE];
+		order += want[XPL_RULE_ORDER];
+		interrupted += want[XPL_RULE_INTERRUPTED];
+		all += told[0];
+		xpl_seen_free(&first);
+		free(r.final.v);
+	}
+	CHECK(!wrong, "each candidate is counted by the first rule against it");
+	CHECK(order > 1000 && interrupted > 1000 && all > 1000, "there are candidates of each sort");
+}
+
 int main(void)
 {
+	rules();
 	final_states();
 	patterns();
+	cores();
 	CHECK_END();
 }

@@ -47,18 +47,17 @@ static void test_search(void)
 	xpl_trace_free(t);
 }
 
-static err_t never(void *arg, const struct mach_step *steps, size_t n, struct xpl_seen *out)
+static err_t never(void *arg, const struct xpl_order *order, struct xpl_seen *out)
 {
 	(void)arg;
-	(void)steps;
-	(void)n;
+	(void)order;
 	(void)out;
 	return err_new(ERR_INTERNAL, "nothing is to be executed");
 }
 
 static void test_drive(void)
 {
-	const struct xpl_executor exec = { NULL, never };
+	const struct xpl_executor exec = { .run = never };
 	const struct xpl_drive_options o = { .strategy = XPL_MCR, .progress = at_the_third };
 	struct xpl_drive d;
 

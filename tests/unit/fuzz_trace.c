@@ -485,6 +485,8 @@ int main(int argc, char **argv)
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : ROUNDS;
 
 	tw_sample(DIR_NAME);
+	tw_move_first(DIR_NAME, "t2.rec", "process");
+	tw_free_slot(DIR_NAME, TRC_STREAM_PATH);
 	load_good(argc > 2 ? argv[2] : DIR_NAME);
 	for (size_t i = 0; i < ngood; i++)
 		restore(i);

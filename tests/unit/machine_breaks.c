@@ -1,5 +1,5 @@
 /* Places to stop at: when they change, what was compiled for others is not executed any more. */
-#include "analyzer/machine/engine.h"
+#include "analyzer/engine/engine.h"
 #include "tests/lib/check.h"
 
 #define CODE 0x10000000ull

@@ -1,5 +1,5 @@
 /* Which loads of old values a store buffer explains, and which it does not. */
-#include "analyzer/machine/buffers.h"
+#include "analyzer/follow/buffers.h"
 #include "tests/lib/check.h"
 
 #define X 0x10000000ull

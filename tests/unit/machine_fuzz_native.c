@@ -6,9 +6,9 @@
  *
  * How many: the first argument, or CSCHED_FUZZ_NATIVE; where the sequence begins: the second.
  */
-#include "analyzer/machine/exec_guard.h"
-#include "analyzer/machine/native.h"
-#include "analyzer/machine/straight.h"
+#include "analyzer/engine/exec_guard.h"
+#include "analyzer/engine/native.h"
+#include "analyzer/engine/straight.h"
 #include "tests/lib/check.h"
 
 #include <signal.h>

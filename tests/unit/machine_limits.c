@@ -3,7 +3,7 @@
  * What one instruction may cost: string instructions over more memory than anybody has ask now and then whether
  * to go on, and are to be continued where they stopped; memory that is touched has an end.
  */
-#include "analyzer/machine/code.h"
+#include "analyzer/engine/code.h"
 #include "tests/lib/check.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
  * Some guests run with the machine executing single instructions, the others
  * with whole blocks. System calls and rdtsc, cpuid, xgetbv take the hardware's results.
  */
-#include "analyzer/machine/code.h"
+#include "analyzer/engine/code.h"
 #include "tests/lib/check.h"
 
 #include <elf.h>

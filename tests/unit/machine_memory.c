@@ -1,6 +1,6 @@
 /* Paged memory against a flat model: mapping, protection, accesses, saving and restoring. */
-#include "analyzer/machine/memory.h"
-#include "analyzer/machine/memory_inline.h"
+#include "analyzer/engine/memory.h"
+#include "analyzer/engine/memory_inline.h"
 #include "tests/lib/check.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * other arguments, must be what the function itself returns for those, as long
  * as the collected conditions hold for them.
  */
-#include "analyzer/machine/code.h"
-#include "analyzer/machine/shadow_ops.h"
+#include "analyzer/engine/code.h"
+#include "analyzer/engine/shadow_ops.h"
 #include "tests/lib/check.h"
 
 #include <cpuid.h>

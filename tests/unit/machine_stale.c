@@ -1,5 +1,5 @@
 /* Code that may have changed: what is the same as before is not compiled again, what is not is. */
-#include "analyzer/machine/engine.h"
+#include "analyzer/engine/engine.h"
 #include "tests/lib/check.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  * operands that are registers, halves of them, temporaries and constants, must leave
  * the frame and memory as the interpreter does, and stop where it stops.
  */
-#include "analyzer/machine/compile.h"
-#include "analyzer/machine/straight.h"
-#include "analyzer/machine/straight_ops.h"
+#include "analyzer/engine/compile.h"
+#include "analyzer/engine/straight.h"
+#include "analyzer/engine/straight_ops.h"
 #include "tests/lib/check.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const struct {
 	uint8_t a_bits, b_bits, r_bits;
 } ops[] = {
 #define MACH_OP(name, kind, a, b, r, ...) { #name, a, b, r },
-#include "analyzer/machine/ops.def"
+#include "analyzer/engine/ops.def"
 #undef MACH_OP
 };
 

@@ -2,7 +2,7 @@
  * Instructions the machine does not know: it stops before them and says so, alone or in
  * the middle of a block. One that libVEX alone does not know is the host's to execute.
  */
-#include "analyzer/machine/native.h"
+#include "analyzer/engine/native.h"
 #include "tests/lib/check.h"
 
 #include <cpuid.h>

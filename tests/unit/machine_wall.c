@@ -3,9 +3,9 @@
  * What guest code from a stranger tries with the host's processor: each shape is executed as the
  * guest's own business, or refused; nothing reaches the analyzer's memory or state.
  */
-#include "analyzer/machine/compile.h"
-#include "analyzer/machine/exec_guard.h"
-#include "analyzer/machine/native.h"
+#include "analyzer/engine/compile.h"
+#include "analyzer/engine/exec_guard.h"
+#include "analyzer/engine/native.h"
 #include "tests/lib/check.h"
 
 #include <signal.h>

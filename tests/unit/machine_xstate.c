@@ -2,7 +2,7 @@
  * The layout of saved registers comes from a trace: whatever that says, nothing outside an area is
  * read or written, and what is no layout is refused.
  */
-#include "analyzer/machine/engine.h"
+#include "analyzer/engine/engine.h"
 #include "tests/lib/check.h"
 
 #include <stdlib.h>

@@ -19,6 +19,7 @@ static const struct {
 	{ "teardown", fixture_teardown },
 	{ "two-variables", fixture_two_variables },
 	{ "hostile", fixture_hostile },
+	{ "many", fixture_many },
 };
 #define NFIXTURES (sizeof fixtures / sizeof *fixtures)
 
@@ -41,6 +42,13 @@ static const char *source_line(void *arg, const char *file, unsigned line)
 	return text;
 }
 
+static bool position(void *arg, uint32_t thread, uint32_t index, uint64_t *insns)
+{
+	(void)arg;
+	*insns = 100 * (thread + 1) + index;
+	return true;
+}
+
 static void prepare(struct report *r, struct fixture *fx, struct dsp **d,
 		    void (*make)(struct fixture *))
 {
@@ -52,6 +60,8 @@ static void prepare(struct report *r, struct fixture *fx, struct dsp **d,
 	err_free(e);
 	report_init(r, fx->trace, &fx->answer, *d);
 	r->source_line = source_line;
+	r->position = position;
+	r->trace_path = "a run's.csched";
 	r->failing_proof.by[REPORT_MACHINE] = (struct report_proof){ .runs = 1, .agreed = 1 };
 	r->failing_proof.by[REPORT_NATIVE] = (struct report_proof){ .runs = 20, .agreed = 20 };
 	r->alternate_proof.by[REPORT_NATIVE] = (struct report_proof){ .why = "no binary" };

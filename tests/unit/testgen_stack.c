@@ -29,6 +29,15 @@ static const struct expected table[] = {
 	{ "gdb, all threads", "Thread 2 (Thread 0x7f (LWP 12)):\n#0  __lll_lock_wait (futex=0x1) at l.c:1\n"
 	  "#1  pool_add (p=0x1) at pool.c:5\n\nThread 1 (Thread 0x7e (LWP 11)):\n#0  __lll_lock_wait (futex=0x2) at l.c:1\n"
 	  "#1  pool_close (p=0x1) at pool.c:9\n", STACK_DEADLOCK, 2, 2, "__lll_lock_wait", "l.c", 1, NULL, 0 },
+	{ "gdb shows where it is first", "Program terminated with signal SIGSEGV.\n#0  0x1 in pop (q=0x1) at q.c:9\n9\tx\n"
+	  "[Current thread is 1 (Thread 0x7f (LWP 12))]\n#0  0x1 in pop (q=0x1) at q.c:9\n9\tx\n#0  0x1 in pop (q=0x1) at q.c:9\n"
+	  "#1  0x2 in run () at m.c:1\n", STACK_CRASH, 1, 2, "pop", "q.c", 9, NULL, 0 },
+	{ "two wait for one that runs", "TID 1:\n#0  0x1 __lll_lock_wait\n#1  0x2 q_put\nTID 2:\n#0  0x1 __lll_lock_wait\n"
+	  "#1  0x2 q_put\nTID 3:\n#0  0x3 q_pop\n#1  0x4 run\n", STACK_UNKNOWN, 3, 2, "__lll_lock_wait", NULL, 0, NULL, 0 },
+	{ "a hang that was stopped by hand", "Thread 1 \"app\" received signal SIGINT, Interrupt.\n"
+	  "Thread 3 (Thread 0x7f (LWP 12)):\n#0  __lll_lock_wait ()\n#1  put ()\n\nThread 2 (Thread 0x7e (LWP 11)):\n"
+	  "#0  __lll_lock_wait ()\n#1  get ()\n\nThread 1 (Thread 0x7d (LWP 10)):\n#0  compute ()\n", STACK_DEADLOCK, 3, 2,
+	  "__lll_lock_wait", NULL, 0, NULL, 0 },
 	{ "AddressSanitizer", "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60\nREAD of size 8\n"
 	  "    #0 0x55 in take /src/q.c:31:7\n    #1 0x56 in pop (/usr/lib/libq.so+0x11de) (BuildId: 12ab)\n\n"
 	  "0x60 is located 0 bytes inside\nfreed by thread T2 here:\n    #0 0x7f in free asan.cpp:1\n    #1 0x7f in drop q.c:9\n",

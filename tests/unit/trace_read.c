@@ -197,9 +197,9 @@ static void damage(void)
 	patch("memory", 64 + 100, "x", 1);
 	expect("a flipped byte in memory", "memory: damaged: chunk 0");
 	h = header_of("t1.rec");
-	h.version = 9;
+	h.version = TRC_VERSION + 1;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 9, this csched reads versions 1 to 7");
+	expect("a foreign version", "format version 11, this csched reads versions 1 to 10");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
@@ -490,32 +490,14 @@ static void tolerant(void)
 /* Moves the first chunk of a file to the end of another. */
 static void move_first(const char *from, const char *to)
 {
-	char a[256], b[256];
-	static uint8_t bytes[1 << 20];
-
-	snprintf(a, sizeof a, DIR_NAME "/%s", from);
-	snprintf(b, sizeof b, DIR_NAME "/%s", to);
-	FILE *f = fopen(a, "rb");
-	long n = f ? (long)fread(bytes, 1, sizeof bytes, f) : 0, len = 64 + (long)header_of(from).capacity;
-
-	if (f)
-		fclose(f);
-	f = fopen(b, "ab");
-	CHECK(n >= len && f && fwrite(bytes, 1, (size_t)len, f) == (size_t)len, "%s: a first chunk", from);
-	if (f)
-		fclose(f);
-	f = n > len ? fopen(a, "wb") : NULL;
-	if (f && fwrite(bytes + len, 1, (size_t)(n - len), f))
-		fclose(f);
-	else
-		unlink(a);
+	CHECK(tw_move_first(DIR_NAME, from, to), "%s: a first chunk", from);
 }
 
-static uint64_t records_of(enum trc_stream kind)
+static uint64_t records_of(enum trc_stream kind, uint32_t thread)
 {
 	struct trc *t;
 	err_t e = trc_open(DIR_NAME, 0, &t);
-	uint64_t n = e ? 0 : count(trc_stream(t, kind, 0), &e);
+	uint64_t n = e ? 0 : count(trc_stream(t, kind, thread), &e);
 
 	CHECK(!e, "it opens: %s", e ? e->msg : "");
 	err_free(e);
@@ -525,20 +507,18 @@ static uint64_t records_of(enum trc_stream kind)
 
 static void guests(void)
 {
-	uint64_t recs = records_of(TRC_STREAM_THREAD), frags = records_of(TRC_STREAM_FRAGS);
+	uint64_t recs = records_of(TRC_STREAM_THREAD, 0), frags = records_of(TRC_STREAM_FRAGS, 0);
 	struct stat st;
 
 	stat(DIR_NAME "/process", &st);
 	move_first("t0.rec", "process");
 	move_first("frags", "process");
-	CHECK(recs && records_of(TRC_STREAM_THREAD) == recs && frags && records_of(TRC_STREAM_FRAGS) == frags,
+	CHECK(recs && records_of(TRC_STREAM_THREAD, 0) == recs && frags && records_of(TRC_STREAM_FRAGS, 0) == frags,
 	      "streams that begin in the process stream's file are read as if in their own");
 	patch("process", st.st_size + 64 + 20, "x", 1);
 	expect("a flipped byte in a guest", "/process: damaged: chunk 0 at offset");
 	move_first("memory", "frags");
 	expect("a guest where there can be none", "frags: damaged");
-	move_first("t1.rec", "process");
-	expect("a guest of another thread", "/process: damaged");
 	struct trc_chunk h = header_of("t0.rec");
 	h.version = 5;
 	put_header("t0.rec", h);
@@ -553,6 +533,40 @@ static void guests(void)
 	expect("two guests of one stream", "out of order");
 }
 
+/* The first chunks of threads, among slots that nobody took. */
+static void slots(void)
+{
+	uint64_t recs = records_of(TRC_STREAM_THREAD, 1), more = records_of(TRC_STREAM_THREAD, 2);
+	struct trc_chunk h = header_of("t1.rec");
+
+	tw_free_slot(DIR_NAME, TRC_STREAM_THREAD);
+	move_first("t2.rec", "process");
+	tw_free_slot(DIR_NAME, TRC_STREAM_PATH);
+	move_first("t1.rec", "process");
+	tw_free_slot(DIR_NAME, TRC_STREAM_THREAD);
+	CHECK(recs && records_of(TRC_STREAM_THREAD, 1) == recs && more && records_of(TRC_STREAM_THREAD, 2) == more,
+	      "streams of threads that begin in slots are read as if in their own files");
+	move_first("t1.rec", "process");
+	expect("a second chunk in a slot", "damaged");
+	struct trc_chunk older = h;
+	older.version = TRC_VERSION_SLOTS - 1;
+	put_header("t1.rec", older);
+	move_first("t1.rec", "process");
+	expect("a slot in an older format", "/process: damaged");
+	older = h;
+	older.thread = TRC_MAX_THREADS;
+	put_header("t1.rec", older);
+	move_first("t1.rec", "process");
+	expect("a slot of a thread that cannot be", "/process: damaged");
+	patch("t1.rec", offsetof(struct trc_chunk, place), "\3", 1);
+	expect("a slot in a file of its own", "t1.rec: damaged");
+	h.capacity = 0;
+	h.place = TRC_PLACE_FREE;
+	put_header("t1.rec", h);
+	move_first("t1.rec", "process");
+	expect("a free slot without room", "/process: damaged");
+}
+
 int main(void)
 {
 	tw_sample(DIR_NAME);
@@ -565,6 +579,7 @@ int main(void)
 	many_repetitions();
 	live_chunks();
 	guests();
+	slots();
 	tolerant();
 	CHECK_END();
 }

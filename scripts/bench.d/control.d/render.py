@@ -81,6 +81,8 @@ def everything(results, machine, m):
 def write(root, text):
     path = os.path.join(root, "BENCHMARKS.md")
     with open(path) as f:
-        before = f.read().split(MARK)[0].rstrip("\n")
+        before, _, after = f.read().partition(MARK)
+    # Other benchmarks' sections follow.
+    _, mark, rest = after.partition("<!-- from here on: ")
     with open(path, "w") as f:
-        f.write(f"{before}\n\n{MARK}\n{text}\n")
+        f.write(f"{before.rstrip()}\n\n{MARK}\n{text.rstrip()}\n" + (f"\n{mark}{rest}" if mark else ""))

@@ -112,8 +112,8 @@ static void *consumer(void *arg)
 {
 	long me = (long)arg;
 
-	while (buf_wait(&buf)) {
-		taken_sum[me] += buf_get(&buf);
+	while (buf_wait(&buf)) {			/* @asks */
+		taken_sum[me] += buf_get(&buf);		/* @gets */
 		taken[me]++;
 	}
 	return NULL;

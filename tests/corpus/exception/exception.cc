@@ -45,7 +45,7 @@ static long sum;
 static void reader()
 {
 	for (int i = 0; i < 6; i++) {
-		size_t n = queue.size();
+		size_t n = queue.size();		/* @asks */
 
 		if (n > 0)
 			sum += queue.at(n - 1);			/* @call */

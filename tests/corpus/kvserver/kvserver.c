@@ -133,7 +133,7 @@ static struct value *store_get(const char *key)
 	struct entry *e;
 
 	pthread_mutex_lock(&b->lock);			/* @lock */
-	e = *find(b, key);
+	e = *find(b, key);				/* @find */
 	if (e)
 		v = e->value;				/* @fetch */
 	pthread_mutex_unlock(&b->lock);			/* @unlock */

@@ -81,9 +81,9 @@ static void count(int *what)
 static void *buyer(void *arg)
 {
 	count(&visits);
-	if (in_stock() > 0) {
+	if (in_stock() > 0) {			/* @asks */
 		count(&served);
-		take();
+		take();				/* @takes */
 	}
 	return arg;
 }

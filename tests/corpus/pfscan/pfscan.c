@@ -149,8 +149,8 @@ static long scan(const char *path, long *bytes)
 static void *worker(void *arg)
 {
 	(void)arg;
-	while (queue_wait(&queue)) {
-		char *path = queue_take(&queue);
+	while (queue_wait(&queue)) {			/* @asks */
+		char *path = queue_take(&queue);	/* @gets */
 		long bytes = 0, found = scan(path, &bytes);
 
 		pthread_mutex_lock(&totals.lock);

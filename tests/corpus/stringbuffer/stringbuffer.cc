@@ -76,10 +76,10 @@ void StringBuffer::expand(int wanted)
 void StringBuffer::append(StringBuffer &other)
 {
 	pthread_mutex_lock(&mutex);
-	int n = other.length();
+	int n = other.length();		/* @asks */
 	if (count + n > capacity)
 		expand(count + n);
-	other.getChars(0, n, value + count);
+	other.getChars(0, n, value + count); /* @gets */
 	count += n;
 	pthread_mutex_unlock(&mutex);
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* System calls that change the address space or the segment bases: what they do to the machine's memory. */
+#include "analyzer/follow/follow.h"
+
+#include "analyzer/engine/code.h"
+#include "analyzer/engine/shadow_ops.h"
+
+#include <asm/prctl.h>
+#include <linux/mman.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static void set_brk(struct mach_run *r, uint64_t now)
+{
+	uint64_t page = MEM_PAGE - 1;
+
+	if (r->brk && now > r->brk)
+		mem_map(r->m->mem, (r->brk + page) & ~page, (now + page) & ~page, MEM_R | MEM_W, false);
+	else if (r->brk && now < r->brk)
+		mem_unmap(r->m->mem, (now + page) & ~page, (r->brk + page) & ~page);
+	r->brk = now;
+}
+
+/* Maps memory that others may map, too; false: it is not known which it is, or it does not fit. */
+bool run_map_object(struct mach_run *r, uint64_t start, uint64_t end, unsigned prot, const struct trc_object *o)
+{
+	size_t i = 0;
+
+	while (i < r->objects.n && r->objects.v[i] != o->object)
+		i++;
+	if (!o->object || i >= MEM_OBJECTS || end < start || o->offset >= MEM_OBJECT || end - start > MEM_OBJECT - o->offset)
+		return false;
+	if (i == r->objects.n)
+		vec_push(&r->objects, o->object);
+	return mem_map_shared(r->m->mem, start, end, prot, MEM_TOP + i * MEM_OBJECT + o->offset);
+}
+
+static const struct trc_effect *find_effect(const struct trc_leave *l, unsigned kind)
+{
+	struct trc_effects fx = trc_effects(l);
+
+	for (const struct trc_effect *e = trc_effect_next(&fx); e; e = trc_effect_next(&fx))
+		if (e->kind == kind)
+			return e;
+	return NULL;
+}
+
+static void map_new(struct mach_run *r, const struct trc_leave *l, uint64_t start, uint64_t end, unsigned prot)
+{
+	const struct trc_effect *e = find_effect(l, TRC_EFFECT_OBJECT);
+	struct trc_object o = { 0, 0 };
+
+	if (e)
+		memcpy(&o, trc_effect_bytes(e), sizeof o);
+	if (!run_map_object(r, start, end, prot, &o))
+		mem_map(r->m->mem, start, end, prot, find_effect(l, TRC_EFFECT_MODULE));
+}
+
+static void note_growing(struct mach_run *r, uint64_t end)
+{
+	end = (end + MEM_PAGE - 1) & ~(uint64_t)(MEM_PAGE - 1);
+	for (size_t i = 0; i < r->growing.n; i++)
+		if (r->growing.v[i] == end)
+			return; /* it is executed again */
+	vec_push(&r->growing, end);
+}
+
+static void attach_shared(struct mach_run *r, const struct trc_leave *l, uint64_t flags)
+{
+	const struct trc_effect *e = find_effect(l, TRC_EFFECT_FILE);
+
+	if (!e)
+		return;
+	map_new(r, l, e->address, e->address + e->length, flags & 010000 /* SHM_RDONLY */ ? MEM_R : MEM_R | MEM_W);
+	run_note_shared(r, e->address, e->address + e->length, false);
+}
+
+/* All that was attached at once; mprotect() may have cut it. */
+static void detach_shared(struct mach_run *r, uint64_t start)
+{
+	const struct mem_map *map = mem_find(r->m->mem, start);
+	uint64_t end = start, at;
+
+	if (!map || map->start != start || !map->alias)
+		return;
+	for (at = map->alias; map && map->start == end && map->alias == at; map = mem_find(r->m->mem, end)) {
+		at += map->end - end;
+		end = map->end;
+	}
+	mem_unmap(r->m->mem, start, end);
+	shadow_forget_memory(r->m, start, end - start);
+}
+
+static void remap(struct mach_run *r, const uint64_t *a, uint64_t to)
+{
+	uint64_t page = MEM_PAGE - 1, from_size = (a[1] + page) & ~page,
+		 to_size = (a[2] + page) & ~page;
+	const struct mem_map *map = mem_find(r->m->mem, a[0]);
+	struct mem_map was;
+
+	if (!map)
+		return;
+	was = *map;
+	if (to != a[0]) {
+		mem_move(r->m->mem, a[0], from_size, to, to_size);
+		shadow_forget_memory(r->m, to, to_size);
+	} else if (to_size < from_size) {
+		mem_unmap(r->m->mem, to + to_size, to + from_size);
+	} else if (to_size > from_size && was.alias) {
+		mem_map_shared(r->m->mem, to + from_size, to + to_size, was.prot, was.alias + (a[0] - was.start) + from_size);
+	} else if (to_size > from_size) {
+		mem_map(r->m->mem, to + from_size, to + to_size, was.prot, was.file);
+	}
+	if (a[3] & 4 /* MREMAP_DONTUNMAP */ && was.alias)
+		mem_map_shared(r->m->mem, a[0], a[0] + from_size, was.prot, was.alias + (a[0] - was.start));
+	else if (a[3] & 4)
+		mem_map(r->m->mem, a[0], a[0] + from_size, was.prot, was.file);
+}
+
+/* Changes of the address space, by number; only calls that succeeded. */
+void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l)
+{
+	const uint64_t *a = en->args;
+	uint64_t result = (uint64_t)l->result;
+	struct mem *mem = r->m->mem;
+
+	switch (en->rec.flags) {
+	case SYS_mmap:
+		map_new(r, l, result, result + a[1], (unsigned)a[2]);
+		if (a[3] & MAP_GROWSDOWN)
+			note_growing(r, result + a[1]);
+		if (a[3] & MAP_SHARED)
+			run_note_shared(r, result, result + a[1], !(a[3] & MAP_ANONYMOUS));
+		shadow_forget_memory(r->m, result, a[1]);
+		img_remove_range(r->images, result, result + a[1]);
+		break;
+	case SYS_mprotect:
+	case SYS_pkey_mprotect:
+		mem_protect(mem, a[0], a[0] + a[1], (unsigned)a[2]);
+		break;
+	case SYS_mremap:
+		remap(r, a, result);
+		break;
+	case SYS_brk:
+		set_brk(r, result);
+		break;
+	case SYS_madvise:
+		if (a[2] == MADV_DONTNEED || a[2] == MADV_REMOVE) {
+			mem_discard(mem, a[0], a[0] + a[1]);
+			shadow_forget_memory(r->m, a[0], a[1]);
+		}
+		break;
+	case SYS_arch_prctl:
+		if (a[0] == ARCH_SET_FS)
+			r->m->frame->g.guest_FS_CONST = a[1];
+		else if (a[0] == ARCH_SET_GS)
+			r->m->frame->g.guest_GS_CONST = a[1];
+		break;
+	case SYS_shmat:
+		attach_shared(r, l, a[2]);
+		break;
+	case SYS_shmdt:
+		detach_shared(r, a[0]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Protection changes up to the hole, advice is taken on both sides of it. */
+void run_apply_in_part(struct mach_run *r, const struct trc_enter *e)
+{
+	const uint64_t *a = e->args;
+	uint64_t at = a[0], end = a[0] + a[1];
+
+	if (end < at)
+		return;
+	if (e->rec.flags == SYS_mprotect || e->rec.flags == SYS_pkey_mprotect) {
+		for (const struct mem_map *map; at < end && (map = mem_find(r->m->mem, at));)
+			at = map->end;
+		if (at > a[0])
+			mem_protect(r->m->mem, a[0], at < end ? at : end, (unsigned)a[2]);
+	} else if (e->rec.flags == SYS_madvise && a[2] == MADV_DONTNEED) {
+		mem_discard(r->m->mem, a[0], end);
+		shadow_forget_memory(r->m, a[0], a[1]);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* free() and realloc() that show the use of freed memory every time, for the libraries of this process. */
+#ifndef CSCHED_TESTGEN_HEAP_H
+#define CSCHED_TESTGEN_HEAP_H
+
+#include <stddef.h>
+
+/* From here on what this process has loaded calls these; not the C library itself, and not this program. */
+void heap_install(void);
+void heap_free(void *p);
+void *heap_realloc(void *p, size_t size);
+
+/* The same as C text, for a test: malloc_usable_size() and the functions of <string.h> are declared. */
+extern const char heap_as_text[];
+
+#endif

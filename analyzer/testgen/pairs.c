@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pairs of calls as tests: the pruning rules of ConCrash, the order in which they are tried, and what comes of it. */
+#include "analyzer/testgen/search.h"
+
+#include "analyzer/hunt/child.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define STATES_OF_A_PAIR 4  /* coverage knows no values: the same pair may fail only from or with the next state */
+#define NO_CANDIDATE 100    /* rank of a pair without an interleaving */
+
+bool search_on(const struct search *s, enum testgen_rule rule)
+{
+	return s->o->rules & rule;
+}
+
+void search_pruned(struct search *s, enum testgen_rule rule)
+{
+	s->r->pruned[__builtin_ctz(rule)]++;
+}
+
+bool search_seen(const uint64_t *v, size_t n, uint64_t x)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i] == x)
+			return true;
+	return false;
+}
+
+static unsigned times_seen(const uint64_t *v, size_t n, uint64_t x)
+{
+	unsigned times = 0;
+
+	for (size_t i = 0; i < n; i++)
+		times += v[i] == x;
+	return times;
+}
+
+/* Level, tests tried, and what each rule pruned. */
+void search_show(struct search *s)
+{
+	struct strbuf b = { 0 };
+
+	if (s->o->quiet)
+		return;
+	for (unsigned k = 0; k < TESTGEN_RULES; k++)
+		if (s->r->pruned[k])
+			strbuf_fmt(&b, "%s%s %" PRIu64, b.n ? ", " : "; pruned: ", testgen_rule_names[k], s->r->pruned[k]);
+	progress_words(&s->progress, "%s, %" PRIu64 " tests%s", s->where, s->r->tests, b.n ? b.s : "");
+	strbuf_free(&b);
+}
+
+static bool is_new(void *arg, const struct failure *f)
+{
+	struct search *s = arg;
+
+	if (search_seen(s->prints.v, s->prints.n, failure_print(f)))
+		return false;
+	return !s->o->wanted || s->o->wanted(s->o->arg, f);
+}
+
+static uint64_t hash_text(uint64_t h, char *text)
+{
+	for (const char *p = text; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211ull;
+	free(text);
+	return h * 31;
+}
+
+/* By what the test says, which is the same in each shard. */
+bool testgen_is_elsewhere(const struct testgen_options *o, const struct api *a, const struct test *t, uint64_t *skipped)
+{
+	uint64_t h = 14695981039346656037ull;
+
+	if (!o->parts)
+		return false;
+	h = hash_text(hash_text(hash_text(h, seq_text(a, &t->prefix)), seq_text(a, &t->a)), seq_text(a, &t->b));
+	if ((h >> 20) % o->parts != o->part - 1)
+		return true;
+	return *skipped < o->skip && ++*skipped;
+}
+
+static err_t try_pair(struct search *s, const struct pair *pair)
+{
+	struct test t = search_test(pair->prefix, pair->move_a, pair->move_b);
+	struct violation v;
+	bool found = false;
+	err_t e = NULL;
+
+	if (testgen_is_elsewhere(s->o, s->lab->api, &t, &s->skipped)) {
+		s->done |= lab_expired(s->lab);
+		return NULL;
+	}
+	seq_ending(&s->lab->pools, &t.post);
+	s->r->tests++;
+	search_show(s);
+	TRY(lab_explore(s->lab, &t, pair->a, pair->b, is_new, s, &found, &v));
+	if (found) {
+		v.seconds = child_now() - s->began;
+		v.number = s->r->tests;
+		if (!s->r->violations.n)
+			s->r->first_seconds = v.seconds;
+		e = lab_minimise(s->lab, s->o->wanted, s->o->arg, &v);
+		vec_push(&s->prints, failure_print(&v.failure));
+		vec_push(&s->r->violations, v);
+	}
+	if (!found)
+		e = testgen_compare(s->lab, s->o, &t, pair->a, pair->b, s->began, s->r);
+	if (!e && s->o->save)
+		e = s->o->save(s->o->save_arg, s->lab, s->r);
+	s->done = s->done || lab_expired(s->lab) || (s->o->most_tests && s->r->tests >= s->o->most_tests) ||
+		  (s->o->most_violations && s->r->violations.n >= s->o->most_violations);
+	return e;
+}
+
+static int by_rank(const void *x, const void *y)
+{
+	const struct pair *a = x, *b = y;
+
+	return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (int)a->number - (int)b->number;
+}
+
+static unsigned rank_of(const struct trace *a, const struct trace *b)
+{
+	candidate_list_t list = { 0 };
+
+	trace_candidates(a, b, 1, &list);
+	unsigned rank = list.n ? list.v[0].rank : NO_CANDIDATE;
+	vec_free(&list);
+	return rank;
+}
+
+void search_consider(struct search *s, struct pair pair, pairs_t *list)
+{
+	const struct trace *a = pair.a, *b = pair.b;
+	uint64_t low = a->hash < b->hash ? a->hash : b->hash, high = a->hash < b->hash ? b->hash : a->hash;
+
+	pair.coverage = low * 31 + (high ^ high >> 7);
+	pair.shaped = pair.coverage ^ (a->shape + b->shape);
+	pair.states = a->state ^ b->state * 31;
+	s->r->considered++;
+	if (a->end != JOB_DONE || b->end != JOB_DONE) {
+		search_pruned(s, TESTGEN_EXCEPTION);
+		if (search_on(s, TESTGEN_EXCEPTION) || !a->nevents || !b->nevents)
+			return;
+	}
+	if (s->o->reaches && !s->later && search_on(s, TESTGEN_STACK) && !s->o->reaches(s->o->arg, a)) {
+		search_pruned(s, TESTGEN_STACK);
+		return;
+	}
+	if (search_on(s, TESTGEN_REDUNDANT) && times_seen(s->shaped.v, s->shaped.n, pair.shaped) >= STATES_OF_A_PAIR) {
+		search_pruned(s, TESTGEN_REDUNDANT);
+		return;
+	}
+	if (search_on(s, TESTGEN_INTERFERE) && !trace_interferes(a, b) && !trace_interferes(b, a)) {
+		search_pruned(s, TESTGEN_INTERFERE);
+		return;
+	}
+	if (search_on(s, TESTGEN_INTERLEAVE) && !trace_interleaves(a, b)) {
+		search_pruned(s, TESTGEN_INTERLEAVE);
+		return;
+	}
+	for (size_t p = 0; p < list->n && search_on(s, TESTGEN_REDUNDANT); p++)
+		if (list->v[p].shaped == pair.shaped && list->v[p].states == pair.states) {
+			search_pruned(s, TESTGEN_REDUNDANT);
+			return;
+		}
+	/* What was not seen at all comes first. */
+	pair.rank = rank_of(a, b) + 20 * times_seen(s->pairs.v, s->pairs.n, pair.coverage);
+	pair.number = (unsigned)list->n;
+	vec_push(&s->pairs, pair.coverage);
+	vec_push(&s->shaped, pair.shaped);
+	vec_push(list, pair);
+}
+
+err_t search_pairs(struct search *s, pairs_t *list)
+{
+	err_t e = NULL;
+
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof *list->v, by_rank);
+	for (size_t i = 0; i < list->n && !e && !s->done; i++)
+		if (list->v[i].rank < NO_CANDIDATE)
+			e = try_pair(s, &list->v[i]);
+	return e;
+}

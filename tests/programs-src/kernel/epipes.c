@@ -1,0 +1,135 @@
+#include "k.h"
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <net/if.h>
+#include <linux/fs.h>
+int main(void)
+{
+	int q[2];
+	pipe(q);
+	write(q[1], "12345", 5);
+	int n = 0x7777;
+	R(ioctl(q[0], FIONREAD, &n));
+	SAY("%d", n);
+	struct termios t;
+	R(tcgetattr(q[0], &t));
+	struct winsize ws;
+	R(ioctl(0, TIOCGWINSZ, &ws));
+	int m = posix_openpt(O_RDWR | O_NOCTTY);
+	if (m >= 0) {
+		R(grantpt(m));
+		R(unlockpt(m));
+		char nm[64];
+		R(ptsname_r(m, nm, 64));
+		int s = open(nm, O_RDWR | O_NOCTTY);
+		memset(&t, 0xaa, sizeof t);
+		R(tcgetattr(s, &t));
+		SAY("%x %x", t.c_iflag, t.c_lflag);
+		t.c_lflag &= ~ECHO;
+		R(tcsetattr(s, TCSANOW, &t));
+		ws.ws_row = 33;
+		ws.ws_col = 44;
+		R(ioctl(m, TIOCSWINSZ, &ws));
+		memset(&ws, 0, sizeof ws);
+		R(ioctl(s, TIOCGWINSZ, &ws));
+		SAY("%d %d", ws.ws_row, ws.ws_col);
+		write(m, "line\n", 5);
+		char b[16];
+		R(read(s, b, 16));
+		int av;
+		write(s, "out", 3);
+		R(ioctl(m, FIONREAD, &av));
+		unsigned pk;
+		R(ioctl(m, TIOCGPTN, &pk));
+		R(ioctl(m, TIOCGPTLCK, &av));
+		SAY("%d", av);
+		int pg;
+		R(ioctl(s, TIOCGPGRP, &pg));
+		int ldisc = 9;
+		R(ioctl(s, TIOCGETD, &ldisc));
+		SAY("%d", ldisc);
+		R(ioctl(s, TIOCOUTQ, &av));
+		struct {
+			unsigned a[10];
+		} t2;
+		R(ioctl(s, 0x802c542a, &t2));
+	}
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+	struct ifreq r;
+	memset(&r, 0, sizeof r);
+	strcpy(r.ifr_name, "lo");
+	R(ioctl(s, SIOCGIFINDEX, &r));
+	SAY("%d", r.ifr_ifindex);
+	R(ioctl(s, SIOCGIFMTU, &r));
+	SAY("%d", r.ifr_mtu > 0);
+	R(ioctl(s, SIOCGIFFLAGS, &r));
+	SAY("%x", r.ifr_flags & IFF_LOOPBACK);
+	char cb[1024];
+	memset(cb, 0, 1024);
+	struct ifconf c = {.ifc_len = 1024, .ifc_buf = cb};
+	R(ioctl(s, SIOCGIFCONF, &c));
+	SAY("%d %.2s", c.ifc_len % 40, cb);
+	R(ioctl(s, SIOCGIFNAME, &r));
+	r.ifr_ifindex = 1;
+	R(ioctl(s, SIOCGIFNAME, &r));
+	SAY("%s", r.ifr_name);
+	R(ioctl(s, SIOCGIFNETMASK, &r));
+	R(ioctl(s, SIOCGIFTXQLEN, &r));
+	SAY("%d", r.ifr_qlen > 0);
+	R(ioctl(s, SIOCGIFHWADDR, &r));
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001)};
+	R(bind(s, (void *)&a, sizeof a));
+	socklen_t l = sizeof a;
+	R(getsockname(s, (void *)&a, &l));
+	SAY("%d %u", a.sin_port != 0, l);
+	R(sendto(s, "dgram", 5, 0, (void *)&a, sizeof a));
+	struct sockaddr_in f;
+	l = sizeof f;
+	R(recvfrom(s, cb, 100, 0, (void *)&f, &l));
+	SAY("%u %d %.5s", l, f.sin_port == a.sin_port, cb);
+	R(sendto(s, "longer dgram", 12, 0, (void *)&a, sizeof a));
+	l = 4;
+	memset(&f, 0, sizeof f);
+	R(recvfrom(s, cb, 4, MSG_TRUNC, (void *)&f, &l));
+	SAY("%u %.6s %d", l, cb, f.sin_family);
+	struct linger lg = {9, 9};
+	l = sizeof lg;
+	R(getsockopt(s, SOL_SOCKET, SO_LINGER, &lg, &l));
+	SAY("%d %d %u", lg.l_onoff, lg.l_linger, l);
+	R(connect(s, (void *)&a, sizeof a));
+	R(send(s, "c", 1, 0));
+	int k = 0;
+	R(ioctl(s, FIONREAD, &k));
+	SAY("%d", k);
+	R(ioctl(s, FIONBIO, &(int){1}));
+	R(recv(s, cb, 9, 0));
+	R(recv(s, cb, 9, 0));
+	int st = socket(AF_INET, SOCK_STREAM, 0);
+	a.sin_port = 0;
+	R(bind(st, (void *)&a, sizeof a));
+	R(listen(st, 3));
+	l = sizeof a;
+	getsockname(st, (void *)&a, &l);
+	int cl = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	int cr = connect(cl, (void *)&a, sizeof a);
+	SAY("%d", cr == 0 || errno == EINPROGRESS);
+	int ac = accept4(st, 0, 0, SOCK_CLOEXEC);
+	R(write(ac, "tcp", 3));
+	usleep(1000);
+	R(read(cl, cb, 10));
+	R(ioctl(cl, 0x8905, &k));
+	SAY("%d", k);
+	long fl = 77;
+	int fd = open(".", O_RDONLY);
+	int rr = ioctl(fd, FS_IOC_GETFLAGS, &fl);
+	struct fsxattr fx;
+	rr = ioctl(fd, FS_IOC_FSGETXATTR, &fx);
+	long bs = 0;
+	R(ioctl(fd, 0x2, &bs));
+	char tcpi[300];
+	l = sizeof tcpi;
+	R(getsockopt(cl, 6, 11, tcpi, &l));
+	SAY("%d", tcpi[0] > 0);
+	return 0;
+}

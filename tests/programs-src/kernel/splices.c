@@ -1,0 +1,62 @@
+#include "k.h"
+#include <sys/sendfile.h>
+int main(void)
+{
+	int p[2], q[2];
+	pipe(p);
+	pipe(q);
+	int fd = open("splices.tmp", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	write(fd, "0123456789abcdef", 16);
+	loff_t o = 3;
+	R(splice(fd, &o, p[1], 0, 5, 0));
+	SAY("%ld", (long)o);
+	R(tee(p[0], q[1], 3, 0));
+	char b[64] = "";
+	R(read(q[0], b, 64));
+	SAY("%.3s", b);
+	R(read(p[0], b, 64));
+	SAY("%.5s", b);
+	struct iovec v[2] = {{"vm", 2}, {"splice", 6}};
+	R(vmsplice(p[1], v, 2, 0));
+	char c1[3], c2[9];
+	struct iovec w[2] = {{c1, 3}, {c2, 9}};
+	R(vmsplice(p[0], w, 2, 0));
+	SAY("%.3s %.5s", c1, c2);
+	off_t so = 10;
+	R(sendfile(p[1], fd, &so, 4));
+	SAY("%ld", (long)so);
+	R(read(p[0], b, 64));
+	SAY("%.4s", b);
+	write(p[1], "into file", 9);
+	loff_t oo = 100;
+	R(splice(p[0], 0, fd, &oo, 9, 0));
+	SAY("%ld", (long)oo);
+	R(pread(fd, b, 9, 100));
+	SAY("%.9s", b);
+	char x[5], y[7];
+	struct iovec rv[2] = {{x, 5}, {y, 7}};
+	R(preadv(fd, rv, 2, 2));
+	SAY("%.5s %.7s", x, y);
+	R(preadv2(fd, rv, 2, -1, 0));
+	R(lseek(fd, 0, SEEK_SET));
+	R(preadv2(fd, rv, 2, -1, 0));
+	SAY("%.5s %.7s", x, y);
+	R(pwritev(fd, rv, 2, 50));
+	R(readv(fd, rv, 0));
+	R(preadv(fd, rv, 2, 108));
+	R(readv(fd, rv, -1));
+	rv[1].iov_base = (void *)8;
+	R(preadv(fd, rv, 2, 0));
+	SAY("%.5s", x);
+	R(lseek(fd, 0, SEEK_DATA));
+	R(lseek(fd, 0, SEEK_END));
+	R(copy_file_range(fd, &o, fd, &oo, 3, 0));
+	R(ftruncate(fd, 20));
+	R(pread(fd, b, 64, 18));
+	fcntl(p[0], F_SETFL, O_NONBLOCK);
+	R(read(p[0], b, 1));
+	R(fcntl(p[1], F_SETPIPE_SZ, 8192));
+	R(fcntl(p[1], F_GETPIPE_SZ));
+	unlink("splices.tmp");
+	return 0;
+}
