@@ -168,6 +168,7 @@ void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *
 void exec_gave_up(struct mach_run *r, struct execution *x);
 /* Nobody can go on: as recorded or not. */
 void exec_stuck(struct mach_run *r, struct execution *x);
+void exec_exited(struct mach_run *r, struct execution *x, uint32_t t, int status);
 /* All that can run go round in circles, and have had their turn. */
 void exec_livelock(const struct mach_run *r, struct execution *x);
 void exec_fate_passed(struct mach_run *r, struct execution *x);

@@ -160,16 +160,12 @@ static void thread_exit(struct mach_run *r, struct execution *x, struct run_thre
 
 static void process_exit(struct mach_run *r, struct execution *x, struct run_thread *t)
 {
-	const struct trc_failure *f = r->t->failure;
+	int status = (int)(run_arg(r, 0) & 0xff);
 
-	if (x->try) {
-		exec_try_exit(x, t->index, (int)(run_arg(r, 0) & 0xff));
-		return;
-	}
-	bool same = f && f->rec.flags == TRC_FAIL_EXIT && f->status == (int32_t)(run_arg(r, 0) & 0xff);
-
-	exec_decide(x, same ? MACH_OUT_FAILED : MACH_OUT_PASSED, t->index, r->m->frame->g.guest_RIP,
-		    same ? "ended with the recorded exit status" : "the process ended without failing");
+	if (x->try)
+		exec_try_exit(x, t->index, status);
+	else
+		exec_exited(r, x, t->index, status);
 }
 
 /* ---- from the record ---- */

@@ -195,6 +195,17 @@ void exec_gave_up(struct mach_run *r, struct execution *x)
 		exec_decide(x, MACH_OUT_LEFT, r->res.thread, 0, "gave up after too many instructions");
 }
 
+/* The process ends with this status: a thread that waits for its own lock is not released by that. */
+void exec_exited(struct mach_run *r, struct execution *x, uint32_t t, int status)
+{
+	const struct trc_failure *f = r->t->failure;
+	bool same = f && f->rec.flags == TRC_FAIL_EXIT && f->status == status;
+
+	if (same || !decide_ring(r, x))
+		exec_decide(x, same ? MACH_OUT_FAILED : MACH_OUT_PASSED, t, r->m->frame->g.guest_RIP,
+			    same ? "ended with the recorded exit status" : "the process ended without failing");
+}
+
 /* What the failing thread did before that counts. */
 void exec_left(struct mach_run *r, struct execution *x, uint32_t t, const char *what)
 {
