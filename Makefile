@@ -152,10 +152,16 @@ $(BUILD)/faulty/libcsched.so: $(FAULTY_OBJ) preload/libcsched.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(PRELOAD_LDFLAGS) -o $@ $(FAULTY_OBJ) -ldl
 
-# Behind `all`, which makes the archive that they are linked with: two makes must not write it at once.
+# After `all`, which makes the archive that they are linked with: two makes must not write it at once. With TESTS only what these
+# tests run is built: linking all of them takes longer than most tests.
+TEST_HELPERS := program/safe-walls=$(BUILD)/no-wall/csched program/safe-faults=$(BUILD)/faulty/libcsched.so \
+	program/fuzz-guided=$(BUILD)/guided/guided $(foreach t,json-schemas report-formats report-html report-sarif report-solve,\
+	program/$(t)=$(BUILD)/tests/unit/report_formats)
+ALL_TEST_BINS := $(foreach b,$(UNIT_BIN),unit/$(notdir $(b))=$(b)) $(TEST_HELPERS)
+wanted = $(if $(strip $(TESTS)),$(foreach b,$(1),$(if $(strip $(foreach t,$(TESTS),$(findstring $(t),$(firstword $(subst =, ,$(b)))))),$(b))),$(1))
 unit-tests: all
 	+@$(SUBMAKE) unit-bins
-unit-bins: $(UNIT_BIN) $(BUILD)/no-wall/csched $(BUILD)/faulty/libcsched.so $(BUILD)/guided/guided
+unit-bins: $(sort $(foreach b,$(call wanted,$(ALL_TEST_BINS)),$(lastword $(subst =, ,$(b)))))
 
 check: deps-check
 	+@$(SUBMAKE) all
