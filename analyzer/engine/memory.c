@@ -25,10 +25,22 @@ static void tlb_clear(struct mem_tlb *tlb)
 		tlb_empty(tlb, i);
 }
 
-static void tlb_clear_all(struct mem *m)
+static void forget_reads(struct mem *m)
 {
 	tlb_clear(m->read);
+	m->watched_read.host = NULL;
+}
+
+static void forget_writes(struct mem *m)
+{
 	tlb_clear(m->write);
+	m->watched_write.host = NULL;
+}
+
+static void tlb_clear_all(struct mem *m)
+{
+	forget_reads(m);
+	forget_writes(m);
 }
 
 static uint64_t most_there_is(void)
@@ -88,7 +100,7 @@ void mem_save(struct mem *m, struct mem_image *out)
 	m->root->refs++;
 	m->maps->refs++;
 	*out = (struct mem_image){ m->root, m->maps, m->code_epoch };
-	tlb_clear(m->write); /* every page is shared now */
+	forget_writes(m); /* every page is shared now */
 }
 
 void mem_restore(struct mem *m, const struct mem_image *image)
@@ -241,6 +253,8 @@ static void mark_code(struct mem *m, uint64_t page)
 	m->ncode++;
 	if (m->write[i].tag == page)
 		tlb_empty(m->write, i);
+	if (m->watched_write.tag == page)
+		m->watched_write.host = NULL;
 }
 
 static void code_touched(struct mem *m, uint64_t lo, uint64_t hi)
@@ -334,6 +348,7 @@ void mem_refuse(struct mem *m, uint64_t address)
 		tlb_empty(m->read, i);
 	if (m->write[i].tag == page)
 		tlb_empty(m->write, i);
+	m->watched_read.host = m->watched_write.host = NULL;
 }
 
 static void set_prot(void *arg, uint64_t address, uintptr_t *slot)
@@ -494,9 +509,11 @@ static uint8_t *page_for_write(struct mem *m, uint64_t address)
 		*slot = (uintptr_t)copy | (*slot & (MEM_SLOT_PROT | MEM_SLOT_SHARED));
 		p = copy;
 		if (map)
-			tlb_clear(m->read); /* at its other addresses it is another page now, too */
+			forget_reads(m); /* at its other addresses it is another page now, too */
 		else if (r->tag == PAGE_OF(address))
 			r->host = p->data;
+		if (m->watched_read.tag == PAGE_OF(address))
+			m->watched_read.host = NULL;
 	}
 	return p->data;
 }
@@ -528,7 +545,7 @@ void mem_watch(struct mem *m, const struct mem_watch *v, size_t n)
 /* Is something in this page watched? Notices it when it is what is accessed. */
 static bool is_watched(struct mem *m, uint64_t address, size_t n, bool write)
 {
-	bool page = PAGE_OF(address) == m->refused;
+	bool page = false;
 
 	for (size_t i = 0; i < m->nwatched; i++) {
 		const struct mem_watch *w = &m->watched[i];
@@ -539,6 +556,26 @@ static bool is_watched(struct mem *m, uint64_t address, size_t n, bool write)
 		m->touched |= address < w->hi && address + n > w->lo;
 	}
 	return page;
+}
+
+/* Where the bytes are, when all lie in the watched page that was accessed last. What is watched may lie among busy data. */
+static uint8_t *in_watched_page(struct mem *m, uint64_t address, size_t n, bool write)
+{
+	const struct mem_tlb *e = write ? &m->watched_write : &m->watched_read;
+
+	if (!e->host || address < e->tag || address - e->tag > MEM_PAGE - n || n > MEM_PAGE)
+		return NULL;
+	is_watched(m, address, n, write);
+	return e->host + (address - e->tag);
+}
+
+/* The page is found again without being looked for. */
+static void enter_page(struct mem *m, uint64_t address, uint8_t *page, bool watched, bool write)
+{
+	struct mem_tlb *kept = write ? m->write : m->read, *seen = write ? &m->watched_write : &m->watched_read;
+
+	if (PAGE_OF(address) != m->refused)
+		*(watched ? seen : &kept[address / MEM_PAGE % MEM_TLB]) = (struct mem_tlb){ PAGE_OF(address), page };
 }
 
 static bool check(struct mem *m, uint64_t address, size_t n, unsigned need)
@@ -566,9 +603,8 @@ static bool copy_out(struct mem *m, uint64_t address, uint8_t *buf, size_t n, bo
 
 		if (!page)
 			return false;
-		if (enter && !is_watched(m, address, part, false))
-			m->read[address / MEM_PAGE % MEM_TLB] =
-				(struct mem_tlb){ PAGE_OF(address), (uint8_t *)page };
+		if (enter)
+			enter_page(m, address, (uint8_t *)page, is_watched(m, address, part, false), false);
 		memcpy(buf, page + offset, part);
 		address += part;
 		buf += part;
@@ -590,9 +626,8 @@ static bool copy_in(struct mem *m, uint64_t address, const uint8_t *buf, size_t 
 
 		if (is_code(m, PAGE_OF(address)))
 			code_touched(m, address, address + part);
-		else if (enter && !watched)
-			m->write[address / MEM_PAGE % MEM_TLB] =
-				(struct mem_tlb){ PAGE_OF(address), page };
+		else if (enter)
+			enter_page(m, address, page, watched, true);
 		memcpy(page + offset, buf, part);
 		address += part;
 		buf += part;
@@ -603,12 +638,20 @@ static bool copy_in(struct mem *m, uint64_t address, const uint8_t *buf, size_t 
 
 bool mem_load(struct mem *m, uint64_t address, void *buf, size_t n)
 {
-	return !n || (check(m, address, n, MEM_R) && copy_out(m, address, buf, n, true));
+	const uint8_t *host = m->nwatched ? in_watched_page(m, address, n, false) : NULL;
+
+	if (host)
+		memcpy(buf, host, n);
+	return !n || host || (check(m, address, n, MEM_R) && copy_out(m, address, buf, n, true));
 }
 
 bool mem_store(struct mem *m, uint64_t address, const void *buf, size_t n)
 {
-	return !n || (check(m, address, n, MEM_W) && copy_in(m, address, buf, n, true));
+	uint8_t *host = m->nwatched ? in_watched_page(m, address, n, true) : NULL;
+
+	if (host)
+		memcpy(host, buf, n);
+	return !n || host || (check(m, address, n, MEM_W) && copy_in(m, address, buf, n, true));
 }
 
 bool mem_writable(struct mem *m, uint64_t address, size_t n)

@@ -88,6 +88,7 @@ struct mem {
 	uint64_t refused;     /* see mem_refuse(); MEM_NOTHING: none */
 	const struct mem_watch *watched; /* the caller's: see mem_watch() */
 	size_t nwatched;
+	struct mem_tlb watched_read, watched_write; /* the page with something watched that was accessed last; host NULL: none */
 	bool touched;         /* one of them was, since this was last made false */
 	uint64_t most;        /* MEM_MOST, or less */
 	bool exhausted;       /* an access was refused because of that */
@@ -105,7 +106,7 @@ void mem_image_free(struct mem_image *image);
 
 /*
  * Accesses to these are noticed in m->touched, at no cost for those to other pages: the pages they lie in
- * are kept out of the translation buffers. n 0: none are watched any more.
+ * are kept out of the translation buffers that generated code looks into. n 0: none are watched any more.
  */
 void mem_watch(struct mem *m, const struct mem_watch *v, size_t n);
 

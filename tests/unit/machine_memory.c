@@ -31,13 +31,43 @@ static bool may(const struct model *o, uint64_t at, unsigned n, unsigned need)
 	return true;
 }
 
+/* What is watched, and what should have been noticed of it. */
+static struct mem_watch watched[2];
+static bool touched;
+
+static void note(uint64_t at, unsigned n, bool write)
+{
+	for (unsigned i = 0; i < 2; i++)
+		touched |= (write ? watched[i].writes : watched[i].reads) && BASE + at < watched[i].hi && BASE + at + n > watched[i].lo;
+}
+
+/* Two places that are watched, or none any more. */
+static void one_watch(struct mem *m)
+{
+	memset(watched, 0, sizeof watched);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t lo = BASE + next(4 * MEM_PAGE);
+
+		watched[i] = (struct mem_watch){ lo, lo + 1 + next(16), next(2), next(2) };
+	}
+	bool none = !next(4);
+
+	if (none)
+		memset(watched, 0, sizeof watched);
+	mem_watch(m, none ? NULL : watched, none ? 0 : 2);
+	touched = false;
+}
+
 static bool one_access(struct mem *m, struct model *o)
 {
-	uint64_t at = next(SIZE - 8), value = next(UINT64_MAX >> 1), got = 0;
+	/* Half of them where something is watched. */
+	uint64_t at = next(next(2) ? SIZE - 8 : 4 * MEM_PAGE), value = next(UINT64_MAX >> 1), got = 0;
 	bool good;
 
 	if (next(2)) {
 		good = mem_store64(m, BASE + at, value);
+		if (good)
+			note(at, 8, true);
 		if (good != may(o, at, 8, MEM_W))
 			return false;
 		if (good)
@@ -45,6 +75,8 @@ static bool one_access(struct mem *m, struct model *o)
 		return true;
 	}
 	good = mem_load32(m, BASE + at, &got);
+	if (good)
+		note(at, 4, false);
 	if (good != may(o, at, 4, MEM_R))
 		return false;
 	return !good || !memcmp(&got, o->bytes + at, 4);
@@ -103,11 +135,13 @@ static void against_model(void)
 		} else if (what == 3 && saved) {
 			mem_image_free(&image);
 			saved = false;
+		} else if (what == 4) {
+			one_watch(m);
 		} else {
-			good = one_access(m, now);
+			good = one_access(m, now) && m->touched == touched;
 		}
 	}
-	CHECK(good, "200000 random operations agree with a flat model");
+	CHECK(good, "200000 random operations agree with a flat model, and what is watched is noticed");
 	if (saved)
 		mem_image_free(&image);
 	mem_free(m);
