@@ -13,16 +13,6 @@ const struct sym_event *order_event(const struct sym_trace *t, struct sched_ref 
 	return &t->threads[r.thread].events[r.index];
 }
 
-bool order_is_access(const struct sym_event *e)
-{
-	return e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW;
-}
-
-bool order_writes(const struct sym_event *e)
-{
-	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
-}
-
 bool order_same_target(const struct sym_event *a, const struct sym_event *b)
 {
 	return a->target != SYM_NONE && a->target == b->target && order_is_access(a) == order_is_access(b);
@@ -31,12 +21,6 @@ bool order_same_target(const struct sym_event *a, const struct sym_event *b)
 bool order_conflict(const struct sym_event *a, const struct sym_event *b)
 {
 	return order_same_target(a, b) && (!order_is_access(a) || order_writes(a) || order_writes(b));
-}
-
-bool order_acquires(const struct sym_event *e)
-{
-	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
-	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result == 1);
 }
 
 uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32_t index)

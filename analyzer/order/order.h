@@ -5,6 +5,8 @@
 
 #include "analyzer/symtrace/symtrace.h"
 
+enum sched_model { SCHED_SC, SCHED_TSO };
+
 /* An event by thread and program-order index. */
 struct sched_ref {
 	uint32_t thread;
@@ -28,17 +30,41 @@ struct sched_edge {
 
 const struct sym_event *order_event(const struct sym_trace *t, struct sched_ref r);
 
-/* Of memory: READ, WRITE, RMW. */
-bool order_is_access(const struct sym_event *e);
+static inline bool order_reads(const struct sym_event *e)
+{
+	return e->op == SYM_READ || e->op == SYM_RMW;
+}
+
 /* Of memory, in fact: a compare-and-swap that found something else has only read. */
-bool order_writes(const struct sym_event *e);
+static inline bool order_writes(const struct sym_event *e)
+{
+	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
+}
+
+/* Of memory: READ, WRITE, RMW. */
+static inline bool order_is_access(const struct sym_event *e)
+{
+	return order_reads(e) || e->op == SYM_WRITE;
+}
+
+/* A lock is acquired (or would be, by who waits for it to the end); semaphores are none. */
+static inline bool order_acquires(const struct sym_event *e)
+{
+	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
+	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result == 1);
+}
+
+/* For reading, which keeps no other reader out. */
+static inline bool order_shared(const struct sym_event *e)
+{
+	return e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK;
+}
+
 /* About the same variable or object: these are counted apart. */
 bool order_same_target(const struct sym_event *a, const struct sym_event *b);
 /* Their order matters: about the same, and not two reads. */
 bool order_conflict(const struct sym_event *a, const struct sym_event *b);
 
-/* A lock is acquired; semaphores are none. */
-bool order_acquires(const struct sym_event *e);
 /* Index of the acquisition of the lock that the thread holds before this event and acquired last; SYM_NONE: it holds none. */
 uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32_t index);
 

@@ -88,7 +88,7 @@ static bool is_turned(const struct turn *x, size_t before, size_t after)
 static bool may_acquire(const struct turn *x, const struct sym_event *e)
 {
 	const struct holder *h = &x->locks[e->target];
-	bool shared = e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK;
+	bool shared = order_shared(e);
 
 	if (shared)
 		return h->owner == SYM_NONE || h->owner == e->thread;
@@ -141,7 +141,7 @@ static void emit(struct turn *x, size_t place)
 {
 	const struct sym_event *e = event_at(x, place);
 	struct holder *h = is_lock(x, e) ? &x->locks[e->target] : NULL;
-	bool shared = e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK;
+	bool shared = order_shared(e);
 
 	x->out->refs[x->out->n++] = x->was->refs[place];
 	x->there[place] = true;

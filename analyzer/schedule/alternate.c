@@ -245,16 +245,16 @@ static void turn_each(struct alternates *x, uint32_t *edges, size_t n, size_t wa
 static void use_witness(struct alternates *x, const uint32_t *cause, size_t ncause)
 {
 	struct study *s = x->s;
-	uint32_t *order = xcalloc(x->w->v->n + 1, sizeof *order), edge = VIEW_NONE;
+	uint32_t *order = xcalloc(x->w->v->n + 1, sizeof *order), edge = SYM_NONE;
 	bool *kept = xcalloc(s->edges.n + 1, 1);
 
 	memcpy(order, s->witness, s->nwitness * sizeof *order);
 	settle(x, order, s->nwitness);
 	kept_edges(x, order, s->nwitness, kept);
-	for (size_t i = 0; i < ncause && edge == VIEW_NONE; i++)
+	for (size_t i = 0; i < ncause && edge == SYM_NONE; i++)
 		if (!kept[cause[i]])
 			edge = cause[i];
-	for (uint32_t k = 0; k < s->edges.n && edge == VIEW_NONE; k++)
+	for (uint32_t k = 0; k < s->edges.n && edge == SYM_NONE; k++)
 		if (!kept[k])
 			edge = k;
 	free(kept);
@@ -264,7 +264,7 @@ static void use_witness(struct alternates *x, const uint32_t *cause, size_t ncau
 /* Exact up to where the path is no longer the recorded one; there it ends. */
 static size_t exact_part(const struct work *w, const struct found *f)
 {
-	for (size_t k = 0; w->relax != VIEW_NONE && k < f->n; k++)
+	for (size_t k = 0; w->relax != SYM_NONE && k < f->n; k++)
 		if (f->order[k] == w->v->conds[w->relax].after)
 			return k + 1;
 	return f->n;
@@ -284,14 +284,14 @@ static void export(struct alternates *x)
 		struct sched_alternate *a = &w->a->alternates[i];
 
 		work_export(w, f->order, exact_part(w, f), false, &a->order);
-		if (f->edge != VIEW_NONE) {
-			a->inverted.before = view_ref(w->v, x->s->edges.v[f->edge].before);
-			a->inverted.after = view_ref(w->v, x->s->edges.v[f->edge].after);
+		if (f->edge != SYM_NONE) {
+			a->inverted.before = order_view_ref(w->v, x->s->edges.v[f->edge].before);
+			a->inverted.after = order_view_ref(w->v, x->s->edges.v[f->edge].after);
 		}
 		a->single = f->single;
-		uint32_t left = x->s->diverge != VIEW_NONE ? x->s->diverge : w->relax;
+		uint32_t left = x->s->diverge != SYM_NONE ? x->s->diverge : w->relax;
 
-		a->path_differs = left != VIEW_NONE;
+		a->path_differs = left != SYM_NONE;
 		if (a->path_differs)
 			a->left = (struct sched_ref){ w->v->conds[left].thread,
 						      w->v->conds[left].number };

@@ -4,20 +4,6 @@
  */
 #include "analyzer/schedule/work.h"
 
-bool view_behind_writer(const struct sched_view *v, const struct sym_event *e)
-{
-	const struct sym_failure *f = &v->t->failure;
-	bool waits = false, writer = false;
-
-	for (size_t i = 0; e->op == SYM_RDLOCK && i < f->nblocked; i++) {
-		const struct sym_event *x = v->ev[v->first[f->blocked[i].thread] + f->blocked[i].event].e;
-
-		waits |= x == e;
-		writer |= x->op == SYM_LOCK && x->target == e->target && x->thread != e->thread;
-	}
-	return waits && writer;
-}
-
 void find_writer_first(struct work *w)
 {
 	const struct sym_failure *f = &w->v->t->failure;
@@ -26,15 +12,15 @@ void find_writer_first(struct work *w)
 	for (size_t i = 0; i < f->nblocked && e.after.index == SYM_NONE; i++) {
 		uint32_t k = w->v->first[f->blocked[i].thread] + f->blocked[i].event;
 
-		if (view_behind_writer(w->v, w->v->ev[k].e))
-			e.after = view_ref(w->v, k);
+		if (order_behind_writer(w->v, w->v->ev[k].e))
+			e.after = order_view_ref(w->v, k);
 	}
 	for (size_t i = 0; i < f->nblocked && e.after.index != SYM_NONE; i++) {
 		uint32_t k = w->v->first[f->blocked[i].thread] + f->blocked[i].event;
 		const struct sym_event *reader = &w->v->t->threads[e.after.thread].events[e.after.index];
 
 		if (w->v->ev[k].e->op == SYM_LOCK && w->v->ev[k].e->target == reader->target)
-			e.before = view_ref(w->v, k);
+			e.before = order_view_ref(w->v, k);
 	}
 	if (e.before.index == SYM_NONE || !w->a->nalternates)
 		return;

@@ -14,7 +14,7 @@ struct writers {
 };
 
 struct cone {
-	const struct sched_view *v;
+	const struct order_view *v;
 	bool *var;
 	bool *asked; /* those among them that the failure's own condition reads */
 	struct writers *writers; /* by variable */
@@ -29,7 +29,7 @@ static void add_var(void *arg, uint64_t symbol)
 	struct cone *x = arg;
 	uint32_t r = x->v->reader[symbol];
 
-	if (r == VIEW_NONE || x->var[x->v->ev[r].e->target])
+	if (r == SYM_NONE || x->var[x->v->ev[r].e->target])
 		return;
 	x->var[x->v->ev[r].e->target] = true;
 	vec_push(&x->todo, x->v->ev[r].e->target);
@@ -37,7 +37,7 @@ static void add_var(void *arg, uint64_t symbol)
 
 static void failure_cone(struct cone *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	const struct sym_failure *f = &v->t->failure;
 	const struct expr_pool *p = v->t->pool;
 
@@ -54,7 +54,7 @@ static void failure_cone(struct cone *x)
 		uint32_t var = x->todo.v[--x->todo.n];
 
 		for (uint32_t i = 0; i < v->n; i++)
-			if (view_writes(v->ev[i].e) && v->ev[i].e->target == var)
+			if (order_writes(v->ev[i].e) && v->ev[i].e->target == var)
 				expr_symbols(p, v->ev[i].e->value, add_var, x);
 	}
 	vec_free(&x->todo);
@@ -63,7 +63,7 @@ static void failure_cone(struct cone *x)
 /* Who writes what, once for all branches: there may be as many of them as events. */
 static void look_at_writes(struct cone *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 
 	x->last = xcalloc(v->t->nthreads + 1, sizeof *x->last);
 	x->writers = xcalloc(v->t->nvars + 1, sizeof *x->writers);
@@ -71,7 +71,7 @@ static void look_at_writes(struct cone *x)
 		const struct sym_event *e = v->ev[i].e;
 		struct writers *w;
 
-		if (!view_writes(e))
+		if (!order_writes(e))
 			continue;
 		if (x->var[e->target])
 			x->last[e->thread] = i;
@@ -88,7 +88,7 @@ static void look_at_writes(struct cone *x)
  */
 static void who_is_stuck(struct cone *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	bool *object = xcalloc(v->t->nobjects + 1, 1);
 
 	x->stuck = xcalloc(v->t->nthreads + 1, 1);
@@ -106,14 +106,14 @@ static void who_is_stuck(struct cone *x)
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct sym_event *e = v->ev[i].e;
 
-		if (!view_reads(e) && !view_writes(e) && e->target != SYM_NONE && object[e->target])
+		if (!order_reads(e) && !order_writes(e) && e->target != SYM_NONE && object[e->target])
 			x->stuck[e->thread] = true;
 	}
 	free(object);
 }
 
 /* Does the thread, behind this branch, write what the failure depends on? */
-static bool leads_to_failure(const struct cone *x, const struct view_cond *d)
+static bool leads_to_failure(const struct cone *x, const struct order_view_cond *d)
 {
 	if (x->stuck)
 		return x->stuck[d->thread];
@@ -124,7 +124,7 @@ static void could_change(void *arg, uint64_t symbol)
 {
 	struct cone *x = arg;
 	uint32_t r = x->v->reader[symbol];
-	const struct writers *w = r == VIEW_NONE ? NULL : &x->writers[x->v->ev[r].e->target];
+	const struct writers *w = r == SYM_NONE ? NULL : &x->writers[x->v->ev[r].e->target];
 
 	x->hit |= w && w->some && (w->open || w->thread != x->v->ev[r].e->thread);
 }
@@ -134,7 +134,7 @@ static void in_cone(void *arg, uint64_t symbol)
 	struct cone *x = arg;
 	uint32_t r = x->v->reader[symbol];
 
-	x->hit |= r != VIEW_NONE && x->var[x->v->ev[r].e->target];
+	x->hit |= r != SYM_NONE && x->var[x->v->ev[r].e->target];
 }
 
 static void is_asked(void *arg, uint64_t symbol)
@@ -142,11 +142,11 @@ static void is_asked(void *arg, uint64_t symbol)
 	struct cone *x = arg;
 	uint32_t r = x->v->reader[symbol];
 
-	x->hit |= r != VIEW_NONE && x->asked[x->v->ev[r].e->target];
+	x->hit |= r != SYM_NONE && x->asked[x->v->ev[r].e->target];
 }
 
 /* Does it look at the very thing the failure is about? */
-static bool decides_by_asked(struct cone *x, const struct view_cond *d)
+static bool decides_by_asked(struct cone *x, const struct order_view_cond *d)
 {
 	x->hit = false;
 	expr_symbols(x->v->t->pool, d->cond, is_asked, x);
@@ -157,7 +157,7 @@ static bool decides_by_asked(struct cone *x, const struct view_cond *d)
  * It wrote all it did before it looked at what the failure depends on (a count that it had just
  * decremented); what it would have written on the other way nobody has recorded.
  */
-static bool decides_by_failure(struct cone *x, const struct view_cond *d)
+static bool decides_by_failure(struct cone *x, const struct order_view_cond *d)
 {
 	x->hit = false;
 	expr_symbols(x->v->t->pool, d->cond, in_cone, x);
@@ -184,14 +184,14 @@ static int latest_first(const void *a, const void *b)
 	return (x->cond < y->cond) - (x->cond > y->cond);
 }
 
-static bool is_firm(const struct sched_view *v, const struct view_cond *d)
+static bool is_firm(const struct order_view *v, const struct order_view_cond *d)
 {
 	return v->t->threads[d->thread].conds[d->number].firm;
 }
 
 size_t find_branches(const struct work *w, struct branch *out, bool *some)
 {
-	const struct sched_view *v = w->v;
+	const struct order_view *v = w->v;
 	struct cone x = { .v = v };
 	VEC(struct branch) list = { 0 };
 	size_t n;
@@ -203,7 +203,7 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 	if (v->deadlock)
 		who_is_stuck(&x);
 	for (uint32_t k = 0; k < v->nconds; k++) {
-		const struct view_cond *d = &v->conds[k];
+		const struct order_view_cond *d = &v->conds[k];
 
 		bool leads;
 
@@ -211,7 +211,7 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 			*some = true;
 			continue;
 		}
-		if (d->after == VIEW_NONE)
+		if (d->after == SYM_NONE)
 			continue;
 		leads = leads_to_failure(&x, d);
 		if (leads || decides_by_failure(&x, d))
@@ -219,7 +219,7 @@ size_t find_branches(const struct work *w, struct branch *out, bool *some)
 				.cond = k, .at = w->rank[d->after], .leads = leads,
 				.asks = decides_by_asked(&x, d),
 				.own = d->thread == v->t->failure.thread,
-				.behind = v->fail != VIEW_NONE && w->rank[d->after] > w->rank[v->fail] });
+				.behind = v->fail != SYM_NONE && w->rank[d->after] > w->rank[v->fail] });
 	}
 	if (list.n)
 		qsort(list.v, list.n, sizeof *list.v, latest_first);

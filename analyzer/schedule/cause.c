@@ -44,7 +44,7 @@ static bool in_core(const struct cause *x, uint32_t k)
 /* The rest is enough; the solver may know that even less is. */
 static void drop(struct cause *x, struct study *s, const uint32_t *rest, size_t n)
 {
-	if (!s->by_states && study_ask(s, rest, n, VIEW_NONE, QUICK_ASK) == SMT_UNSAT) {
+	if (!s->by_states && study_ask(s, rest, n, SYM_NONE, QUICK_ASK) == SMT_UNSAT) {
 		read_core(x, s);
 		return;
 	}
@@ -155,7 +155,7 @@ static bool extract(struct cause *x, struct study *s)
 	for (uint32_t k = 0; k < s->edges.n; k++)
 		vec_push(&all, k);
 	double before = x->w->limit.spent;
-	r = study_ask(s, all.v, all.n, VIEW_NONE, 0);
+	r = study_ask(s, all.v, all.n, SYM_NONE, 0);
 	/* With everything fixed there was nothing to find: what it took is mere handling. */
 	s->floor = x->w->limit.spent - before;
 	vec_free(&all);
@@ -177,13 +177,13 @@ static bool extract(struct cause *x, struct study *s)
 	return true;
 }
 
-/* Its number in another study, or VIEW_NONE. */
+/* Its number in another study, or SYM_NONE. */
 static uint32_t same_edge(const struct study *in, const struct study_edge *e)
 {
 	for (uint32_t k = 0; k < in->edges.n; k++)
 		if (in->edges.v[k].before == e->before && in->edges.v[k].after == e->after)
 			return k;
-	return VIEW_NONE;
+	return SYM_NONE;
 }
 
 /* The same edges in another study; false when one is missing there. */
@@ -192,7 +192,7 @@ static bool translate(struct cause *x, const struct study *from, const struct st
 	for (size_t i = 0; i < x->core.n; i++) {
 		uint32_t k = same_edge(to, &from->edges.v[x->core.v[i]]);
 
-		if (k == VIEW_NONE)
+		if (k == SYM_NONE)
 			return false;
 		x->core.v[i] = k;
 	}
@@ -219,7 +219,7 @@ static struct study *make_sure(struct cause *x, struct study *s)
 		for (size_t i = 0; i < x->core.n; i++)
 			vec_push(&old, x->core.v[i]);
 		if (translate(x, s, next))
-			r = study_ask(next, x->core.v, x->core.n, VIEW_NONE,
+			r = study_ask(next, x->core.v, x->core.n, SYM_NONE,
 				      end - s->w->limit.spent + 0.01);
 		if (r == SMT_UNKNOWN || (r == SMT_SAT && !extract(x, next))) {
 			x->core.n = 0;
@@ -245,8 +245,8 @@ static void export_cause(struct cause *x, const struct study *s)
 	for (size_t i = 0; i < x->core.n; i++) {
 		const struct study_edge *e = &s->edges.v[x->core.v[i]];
 
-		a->cause[i].before = view_ref(x->w->v, e->before);
-		a->cause[i].after = view_ref(x->w->v, e->after);
+		a->cause[i].before = order_view_ref(x->w->v, e->before);
+		a->cause[i].after = order_view_ref(x->w->v, e->after);
 	}
 	a->stats.core_minimal = x->core.n;
 }
@@ -254,9 +254,9 @@ static void export_cause(struct cause *x, const struct study *s)
 /* The branch, or the failure, looked at this too early: what it missed was under way. */
 static bool looked_too_early(const struct study *s, uint32_t edge)
 {
-	const struct sched_view *v = s->w->v;
+	const struct order_view *v = s->w->v;
 	const struct sym_event *before = v->ev[s->edges.v[edge].before].e;
-	uint32_t thread = s->diverge != VIEW_NONE ? v->conds[s->diverge].thread : v->t->failure.thread;
+	uint32_t thread = s->diverge != SYM_NONE ? v->conds[s->diverge].thread : v->t->failure.thread;
 
 	return before->thread == thread && before->op == SYM_READ;
 }

@@ -21,13 +21,13 @@ size_t study_affordable(const struct work *w)
 	for (; k > 0 && pairs < STUDY_PAIRS; k--) {
 		const struct sym_event *e = w->v->ev[w->order[k - 1]].e;
 
-		if (view_writes(e))
+		if (order_writes(e))
 			pairs += reads[e->target] + writes[e->target]++;
-		if (view_reads(e)) {
+		if (order_reads(e)) {
 			pairs += writes[e->target];
 			reads[e->target]++;
 		}
-		if (view_acquires(e))
+		if (order_acquires(e))
 			pairs += locks[e->target]++;
 	}
 	free(reads);
@@ -83,17 +83,17 @@ static struct study *find_window(struct work *w, uint32_t diverge, size_t to, si
 		bool end = s->from == 0 || size >= last, turned, by_states = false;
 
 		/* What the solver does not know at once the states may tell. */
-		turned = turn_any(s, order) != VIEW_NONE;
+		turned = turn_any(s, order) != SYM_NONE;
 		if (!turned)
-			r = effort > 0 ? study_ask(s, NULL, 0, VIEW_NONE,
+			r = effort > 0 ? study_ask(s, NULL, 0, SYM_NONE,
 						   effort < QUICK_ASK ? effort : QUICK_ASK) :
 					 SMT_UNKNOWN;
 		if (r == SMT_UNKNOWN && effort > QUICK_ASK) {
-			r = exhaust_window(s, NULL, 0, VIEW_NONE, EXHAUST_STATES, order);
+			r = exhaust_window(s, NULL, 0, SYM_NONE, EXHAUST_STATES, order);
 			by_states = r == SMT_SAT;
 		}
 		if (r == SMT_UNKNOWN && effort > QUICK_ASK)
-			r = study_ask(s, NULL, 0, VIEW_NONE, effort);
+			r = study_ask(s, NULL, 0, SYM_NONE, effort);
 		if (r == SMT_SAT && !turned)
 			keep_witness(s, order, by_states);
 		free(order);
@@ -152,9 +152,9 @@ static struct study *find_branch(struct work *w, bool *all)
 		    w->v->conds[branches[k].cond].thread != w->v->t->failure.thread)
 			continue;
 		w->relax = branches[k].cond;
-		s = find_window(w, VIEW_NONE, w->n, first_size(w), first_size(w), BRANCH_ASK, &none);
+		s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), BRANCH_ASK, &none);
 		if (!s)
-			w->relax = VIEW_NONE;
+			w->relax = SYM_NONE;
 	}
 	for (size_t pass = 0; pass < sizeof passes / sizeof *passes && !s; pass++) {
 		for (size_t k = 0; k < n && !s && !work_stopped(w) && w->limit.spent < end; k++) {
@@ -183,7 +183,7 @@ static bool far_exists(struct work *w)
 {
 	struct study *s = far_study(w);
 	uint32_t *order = xcalloc(w->n + 1, sizeof *order);
-	bool found = turn_any(s, order) != VIEW_NONE;
+	bool found = turn_any(s, order) != SYM_NONE;
 
 	free(order);
 	study_free(s);
@@ -194,9 +194,9 @@ static bool far_exists(struct work *w)
 static struct study *find_by_turning(struct work *w)
 {
 	for (size_t size = study_grow(w, first_size(w));; size = study_grow(w, size)) {
-		struct study *s = study_new(w, size, w->n, VIEW_NONE);
+		struct study *s = study_new(w, size, w->n, SYM_NONE);
 		uint32_t *order = xcalloc(w->n - s->from + 1, sizeof *order);
-		bool found = turn_any(s, order) != VIEW_NONE;
+		bool found = turn_any(s, order) != SYM_NONE;
 		bool end = s->from == 0 || size >= study_largest(w);
 
 		free(order);
@@ -211,13 +211,13 @@ static struct study *find_by_turning(struct work *w)
 /* An order along the recorded path. effort: per question. *far: one out of reach. */
 static struct study *find_same_path(struct work *w, double effort, bool *proved, bool *far)
 {
-	struct study *s = find_window(w, VIEW_NONE, w->n, first_size(w), first_size(w), effort,
+	struct study *s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), effort,
 				      proved);
 
 	if (s || *proved || work_stopped(w))
 		return s;
 	*far = far_exists(w);
-	return find_window(w, VIEW_NONE, w->n, study_grow(w, first_size(w)), study_largest(w), effort, proved);
+	return find_window(w, SYM_NONE, w->n, study_grow(w, first_size(w)), study_largest(w), effort, proved);
 }
 
 struct study *find_study(struct work *w)
@@ -232,7 +232,7 @@ struct study *find_study(struct work *w)
 
 	/* What is easy to see first; a solver may ponder a small window for long. */
 	if (same_path)
-		s = find_window(w, VIEW_NONE, w->n, first_size(w), first_size(w), QUICK_ASK, &proved);
+		s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), QUICK_ASK, &proved);
 	if (same_path && !s && !proved && !work_stopped(w))
 		s = find_by_turning(w);
 	if (same_path && !s && !proved && !work_stopped(w))

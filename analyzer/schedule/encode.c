@@ -3,17 +3,17 @@
 
 #include <string.h>
 
-static const struct view_event *event(const struct encoding *c, uint32_t local)
+static const struct order_view_event *event(const struct encoding *c, uint32_t local)
 {
 	return &c->v->ev[c->w->events[local]];
 }
 
 bool encode_must(const struct encoding *c, uint32_t a, uint32_t b)
 {
-	const struct view_event *x = &c->v->ev[a];
+	const struct order_view_event *x = &c->v->ev[a];
 	uint32_t l = c->w->local[b];
 
-	return a != b && l != VIEW_NONE && !x->pending &&
+	return a != b && l != SYM_NONE && !x->pending &&
 	       c->clock[(size_t)l * c->v->nchains + x->chain] > x->pos;
 }
 
@@ -40,14 +40,14 @@ static void build_nodes(struct encoding *c)
 	c->out = xcalloc(c->w->n + 1, sizeof *c->out);
 	c->exec = xcalloc(c->w->n + 1, sizeof *c->exec);
 	for (uint32_t l = 0; l < c->w->n; l++) {
-		const struct view_event *x = event(c, l);
+		const struct order_view_event *x = event(c, l);
 
-		c->in[l] = c->out[l] = acy_node(c->smt->g);
-		acy_prefer(c->smt->g, c->in[l], ENCODE_RANK(c->w->place[l]));
+		c->in[l] = c->out[l] = order_acyclic_node(c->smt->g);
+		order_acyclic_prefer(c->smt->g, c->in[l], ENCODE_RANK(c->w->place[l]));
 		if (x->e->op == SYM_RMW && x->e->value) {
-			c->out[l] = acy_node(c->smt->g);
-			acy_static(c->smt->g, c->in[l], c->out[l]);
-			acy_prefer(c->smt->g, c->out[l], ENCODE_RANK(c->w->place[l]) + 2);
+			c->out[l] = order_acyclic_node(c->smt->g);
+			order_acyclic_static(c->smt->g, c->in[l], c->out[l]);
+			order_acyclic_prefer(c->smt->g, c->out[l], ENCODE_RANK(c->w->place[l]) + 2);
 		}
 		if (x->pending)
 			c->exec[l] = smt_bool(c->smt);
@@ -57,19 +57,19 @@ static void build_nodes(struct encoding *c)
 /* A thread whose creation or end lies neither behind us nor in the window. */
 static void require_life(struct encoding *c)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *e = event(c, l)->e;
 		uint32_t fork = v->forked_by[e->thread], last;
 
-		if (e->index == 0 && fork != VIEW_NONE && !window_has(c->w, fork) &&
-		    !check_executed(c->w->start, fork))
+		if (e->index == 0 && fork != SYM_NONE && !window_has(c->w, fork) &&
+		    !order_check_executed(c->w->start, fork))
 			smt_assert(c->smt, c->no);
 		if (e->op != SYM_JOIN || v->first[e->peer] == v->first[e->peer + 1])
 			continue;
 		last = v->first[e->peer + 1] - 1;
-		if (check_executed(c->w->start, last))
+		if (order_check_executed(c->w->start, last))
 			continue;
 		if (!window_has(c->w, last) ||
 		    (c->exec[l] && v->ev[last].e->op != SYM_EXIT)) {
@@ -86,7 +86,7 @@ static void require_life(struct encoding *c)
 /* An initialiser runs once; who waits for one that never ends does not go on. */
 static void require_once(struct encoding *c)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *e = event(c, l)->e;
@@ -95,8 +95,8 @@ static void require_once(struct encoding *c)
 
 		if (e->op != SYM_ONCE_BEGIN && e->op != SYM_ONCE_END)
 			continue;
-		ended = check_object(c->w->start, e->target)->count == 2;
-		begun = check_object(c->w->start, e->target)->count > 0;
+		ended = order_check_object(c->w->start, e->target)->count == 2;
+		begun = order_check_object(c->w->start, e->target)->count > 0;
 		for (uint32_t m = 0; m < c->w->n; m++) {
 			const struct sym_event *o = event(c, m)->e;
 
@@ -116,7 +116,7 @@ static void require_once(struct encoding *c)
 			}
 		}
 		if (e->op == SYM_ONCE_BEGIN && e->result == 1 &&
-		    (other || check_object(c->w->start, e->target)->count > 0))
+		    (other || order_check_object(c->w->start, e->target)->count > 0))
 			smt_assert(c->smt, skip);
 		if ((e->op == SYM_ONCE_BEGIN && e->result != 1 && !begun) ||
 		    (e->op == SYM_ONCE_END && !ended))
@@ -127,15 +127,15 @@ static void require_once(struct encoding *c)
 /* Is this condition part of the window's path? */
 static bool cond_applies(const struct encoding *c, uint32_t k)
 {
-	const struct view_cond *d = &c->v->conds[k];
+	const struct order_view_cond *d = &c->v->conds[k];
 
-	if (c->w->diverge != VIEW_NONE && !view_still_binds(c->v, k, c->w->diverge))
+	if (c->w->diverge != SYM_NONE && !order_still_binds(c->v, k, c->w->diverge))
 		return false;
-	if (c->w->relax != VIEW_NONE && !view_still_binds(c->v, k, c->w->relax))
+	if (c->w->relax != SYM_NONE && !order_still_binds(c->v, k, c->w->relax))
 		return false;
 	if (k >= c->v->first_late)
-		return c->w->to_end && c->w->diverge == VIEW_NONE;
-	return d->after != VIEW_NONE && window_has(c->w, d->after) &&
+		return c->w->to_end && c->w->diverge == SYM_NONE;
+	return d->after != SYM_NONE && window_has(c->w, d->after) &&
 	       !c->v->ev[d->after].pending;
 }
 
@@ -229,7 +229,7 @@ static void add_path(struct encoding *c)
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *e = event(c, l)->e;
 
-		if (view_reads(e) && e->fixed && e->symbol)
+		if (order_reads(e) && e->fixed && e->symbol)
 			smt_assert(c->smt, Z3_mk_eq(c->smt->z, smt_term(c->terms, e->symbol),
 				smt_number(c, expr_get(c->v->t->pool, e->symbol)->width, e->seen)));
 	}
@@ -287,7 +287,7 @@ static Z3_ast branch_term(struct encoding *c)
 	for (uint32_t k = 0; k < c->v->nconds; k++) {
 		const struct expr *n = expr_get(p, c->v->conds[k].cond);
 
-		if (!view_same_branch(c->v, k, c->w->diverge) || n->op != EX_EQ)
+		if (!order_same_branch(c->v, k, c->w->diverge) || n->op != EX_EQ)
 			continue;
 		expr_id e = pinned_by(c, c->v->conds[k].cond, &value);
 		if (e)
@@ -301,7 +301,7 @@ static Z3_ast branch_term(struct encoding *c)
 		const struct expr *n = expr_get(p, cond);
 		bool pins = n->op == EX_EQ && (pinned[n->a] || pinned[n->b]);
 
-		if (view_same_branch(c->v, k, c->w->diverge) && (pins || says_more(c, cond, pinned)))
+		if (order_same_branch(c->v, k, c->w->diverge) && (pins || says_more(c, cond, pinned)))
 			vec_push(&c->tmp, smt_term(c->terms, cond));
 	}
 	all = Z3_mk_and(c->smt->z, c->tmp.n, c->tmp.v);
@@ -316,7 +316,7 @@ static void add_failure(struct encoding *c)
 
 	c->fails = smt_bool(c->smt);
 	c->avoids = smt_bool(c->smt);
-	if (c->w->diverge != VIEW_NONE) {
+	if (c->w->diverge != SYM_NONE) {
 		cond = branch_term(c);
 	} else if (c->v->deadlock) {
 		deadlock_literals(c);
@@ -339,7 +339,7 @@ static void mark_needed(void *arg, uint64_t symbol)
 	struct mark *m = arg;
 	uint32_t r = m->c->v->reader[symbol];
 
-	if (m->c->needed[symbol] || r == VIEW_NONE || !window_has(m->c->w, r))
+	if (m->c->needed[symbol] || r == SYM_NONE || !window_has(m->c->w, r))
 		return;
 	m->c->needed[symbol] = true;
 	if (!m->queued[m->c->v->ev[r].e->target]) {
@@ -364,19 +364,19 @@ static void find_needed(struct encoding *c)
 			learn_constant(c, c->v->conds[k].cond);
 		expr_symbols(p, c->v->conds[k].cond, mark_needed, &m);
 	}
-	for (uint32_t k = 0; c->w->diverge != VIEW_NONE && k < c->v->nconds; k++)
-		if (view_same_branch(c->v, k, c->w->diverge))
+	for (uint32_t k = 0; c->w->diverge != SYM_NONE && k < c->v->nconds; k++)
+		if (order_same_branch(c->v, k, c->w->diverge))
 			expr_symbols(p, c->v->conds[k].cond, mark_needed, &m);
-	if (c->w->diverge == VIEW_NONE && c->w->to_end && c->v->t->failure.condition)
+	if (c->w->diverge == SYM_NONE && c->w->to_end && c->v->t->failure.condition)
 		expr_symbols(p, c->v->t->failure.condition, mark_needed, &m);
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *e = event(c, l)->e;
 
-		if (view_writes(e)) {
+		if (order_writes(e)) {
 			next[l] = head[e->target];
 			head[e->target] = l;
 		}
-		if (view_reads(e) && e->fixed && e->symbol) {
+		if (order_reads(e) && e->fixed && e->symbol) {
 			uint64_t s = expr_get(p, e->symbol)->value;
 
 			c->is_known[s] = true;
@@ -387,7 +387,7 @@ static void find_needed(struct encoding *c)
 	while (m.vars.n) {
 		uint32_t var = m.vars.v[--m.vars.n];
 
-		for (uint32_t l = head[var]; l != VIEW_NONE; l = next[l])
+		for (uint32_t l = head[var]; l != SYM_NONE; l = next[l])
 			expr_symbols(p, event(c, l)->e->value, mark_needed, &m);
 	}
 	free(m.queued);
@@ -462,7 +462,7 @@ void encode_start(struct encoding *c)
 
 size_t encode_order(struct encoding *c, const uint64_t *rank, uint32_t *out)
 {
-	uint32_t nodes = acy_nodes(c->smt->g), n = 0;
+	uint32_t nodes = order_acyclic_nodes(c->smt->g), n = 0;
 	uint64_t *r = xcalloc(nodes + 1, sizeof *r);
 	uint32_t *sorted = xcalloc(nodes + 1, sizeof *sorted);
 	uint32_t *of = xmalloc((nodes + 1) * sizeof *of);
@@ -477,7 +477,7 @@ size_t encode_order(struct encoding *c, const uint64_t *rank, uint32_t *out)
 	for (uint32_t k = 0; k < nodes; k++) {
 		uint32_t i = of[sorted[k]];
 
-		if (i == VIEW_NONE)
+		if (i == SYM_NONE)
 			continue;
 		if (c->exec[c->w->local[i]] && !smt_is_true(c->smt, c->exec[c->w->local[i]]))
 			continue;
@@ -501,7 +501,7 @@ void encode_model(struct encoding *c, uint64_t *init, uint64_t *syms)
 	for (expr_id e = 1; e < expr_count(p); e++) {
 		const struct expr *n = expr_get(p, e);
 
-		if (n->op == EX_SYMBOL && c->v->reader[n->value] == VIEW_NONE)
+		if (n->op == EX_SYMBOL && c->v->reader[n->value] == SYM_NONE)
 			syms[n->value] = smt_value(c->smt, smt_term(c->terms, e));
 	}
 }

@@ -33,7 +33,7 @@ struct smt_terms; /* expressions as Z3 terms */
 
 struct encoding {
 	const struct window *w;
-	const struct sched_view *v;
+	const struct order_view *v;
 	struct smt *smt;
 	struct smt_terms *terms;
 	uint32_t *in, *out;   /* by local index: nodes */

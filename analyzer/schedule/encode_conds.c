@@ -19,17 +19,17 @@ struct conds {
 	VEC(Z3_ast) tmp;
 };
 
-static const struct view_event *ev(const struct conds *k, uint32_t i)
+static const struct order_view_event *ev(const struct conds *k, uint32_t i)
 {
 	return &k->c->v->ev[i];
 }
 
-/* Where the wait let go of its mutex; VIEW_NONE: before the window. */
+/* Where the wait let go of its mutex; SYM_NONE: before the window. */
 static uint32_t began(const struct conds *k, uint32_t wait)
 {
 	uint32_t i = k->c->v->first[ev(k, wait)->e->thread] + ev(k, wait)->e->link;
 
-	return window_has(k->c->w, i) ? i : VIEW_NONE;
+	return window_has(k->c->w, i) ? i : SYM_NONE;
 }
 
 static void collect(struct conds *k, uint32_t object)
@@ -64,10 +64,10 @@ static Z3_ast between(struct conds *k, uint32_t wait, uint32_t s)
 	Z3_ast lit;
 
 	if (ev(k, s)->e->thread == ev(k, wait)->e->thread || encode_must(k->c, wait, s) ||
-	    (from != VIEW_NONE && encode_must(k->c, s, from)))
+	    (from != SYM_NONE && encode_must(k->c, s, from)))
 		return NULL;
 	lit = smt_bool(k->c->smt);
-	if (from != VIEW_NONE)
+	if (from != SYM_NONE)
 		smt_implies(k->c->smt, lit, encode_before(k->c, from, s));
 	smt_implies(k->c->smt, lit, encode_before(k->c, s, wait));
 	return lit;
@@ -97,7 +97,7 @@ static void match_signals(struct conds *k, uint32_t wait, bool pends)
 			uint32_t x = k->broadcasts.v[b];
 
 			smt_or3(k->c->smt, smt_not(k->c->smt, lit),
-				from != VIEW_NONE ? encode_before(k->c, x, from) : k->c->no,
+				from != SYM_NONE ? encode_before(k->c, x, from) : k->c->no,
 				encode_before(k->c, s, x));
 		}
 	}
@@ -110,15 +110,15 @@ static void match_tokens(struct conds *k, uint32_t wait, bool *free_pass)
 	uint32_t n = 0;
 
 	*free_pass = false;
-	if (began(k, wait) != VIEW_NONE)
+	if (began(k, wait) != SYM_NONE)
 		return;
-	n = check_tokens(k->c->w->start, ev(k, wait)->e->target, ev(k, wait)->e->thread, &all);
+	n = order_check_tokens(k->c->w->start, ev(k, wait)->e->target, ev(k, wait)->e->thread, &all);
 	*free_pass = all;
 	for (uint32_t i = 0; i < n; i++) {
 		Z3_ast lit = smt_bool(k->c->smt);
 
 		/* Counted from the newest, the i-th token is the same for every waiter. */
-		vec_push(&k->matches, (struct match){ wait, VIEW_NONE - 1 - i, lit });
+		vec_push(&k->matches, (struct match){ wait, SYM_NONE - 1 - i, lit });
 		vec_push(&k->tmp, lit);
 	}
 }
@@ -173,7 +173,7 @@ static void stays_asleep(struct conds *k, uint32_t wait)
 
 		k->tmp.n = 0;
 		vec_push(&k->tmp, smt_not(smt, k->c->fails));
-		if (from != VIEW_NONE)
+		if (from != SYM_NONE)
 			vec_push(&k->tmp, encode_before(k->c, s, from));
 		for (size_t j = 0; j < k->matches.n; j++)
 			if (k->matches.v[j].signal == s && !ev(k, k->matches.v[j].wait)->pending)
@@ -181,7 +181,7 @@ static void stays_asleep(struct conds *k, uint32_t wait)
 		smt_clause(smt, k->tmp.v, k->tmp.n);
 	}
 	for (size_t i = 0; i < k->broadcasts.n; i++)
-		smt_or2(smt, smt_not(smt, k->c->fails), from == VIEW_NONE ? k->c->no :
+		smt_or2(smt, smt_not(smt, k->c->fails), from == SYM_NONE ? k->c->no :
 			encode_before(k->c, k->broadcasts.v[i], from));
 }
 

@@ -51,7 +51,7 @@ static Z3_ast pending(const struct counts *k, uint32_t i)
 /* Does the thread still have at its end what it took here? */
 static bool keeps(const struct counts *k, uint32_t i)
 {
-	const struct sched_view *v = k->c->v;
+	const struct order_view *v = k->c->v;
 	uint32_t end = v->first[op(k, i)->thread + 1];
 
 	for (uint32_t n = i + 1; n < end; n++)
@@ -69,7 +69,7 @@ static void give_back(struct counts *k, uint32_t wait)
 		uint32_t thread = op(k, k->waits.v[q])->thread, last = c->v->first[thread + 1] - 1;
 		Z3_ast lit = NULL;
 
-		if (thread != op(k, wait)->thread && keeps(k, k->waits.v[q]) && c->w->end == CHECK_ONWARD && view_goes_on(c->v, last) &&
+		if (thread != op(k, wait)->thread && keeps(k, k->waits.v[q]) && c->w->end == ORDER_ONWARD && order_goes_on(c->v, last) &&
 		    window_has(c->w, last) && !encode_must(c, wait, last)) {
 			lit = smt_bool(c->smt);
 			smt_implies(c->smt, lit, encode_before(c, last, wait));
@@ -165,7 +165,7 @@ static void found_zero(struct counts *k, uint32_t i, int64_t count)
 
 static void semaphore(struct counts *k, uint32_t object)
 {
-	int64_t count = check_object(k->c->w->start, object)->count;
+	int64_t count = order_check_object(k->c->w->start, object)->count;
 
 	if ((int64_t)k->waits.n > count)
 		give_units(k, object, count);
@@ -214,7 +214,7 @@ static void leave(struct counts *k, uint32_t i, int64_t size, int64_t done)
 	Z3_ast when = pending(k, i);
 
 	if (!window_has(k->c->w, enter)) {
-		int64_t round = check_round(k->c->w->start, op(k, i)->thread);
+		int64_t round = order_check_round(k->c->w->start, op(k, i)->thread);
 
 		arrivals_before(k, i);
 		at_least(k, when, (round + 1) * size - done);
@@ -249,7 +249,7 @@ void encode_counts(struct encoding *c)
 		if (k.leaves.n)
 			order_arrivals(&k);
 		for (size_t i = 0; i < k.leaves.n; i++)
-			leave(&k, k.leaves.v[i], x->count, check_object(c->w->start, o)->count);
+			leave(&k, k.leaves.v[i], x->count, order_check_object(c->w->start, o)->count);
 	}
 	vec_free(&k.waits);
 	vec_free(&k.posts);

@@ -19,7 +19,7 @@ struct data {
 	VEC(Z3_ast) choice;
 };
 
-static const struct view_event *ev(const struct data *d, uint32_t i)
+static const struct order_view_event *ev(const struct data *d, uint32_t i)
 {
 	return &d->c->v->ev[i];
 }
@@ -53,12 +53,12 @@ static void collect(struct data *d)
 		const struct sym_event *e = ev(d, i)->e;
 		struct var_use *u;
 
-		if (!view_reads(e) && !view_writes(e))
+		if (!order_reads(e) && !order_writes(e))
 			continue;
 		u = &d->use[e->target];
-		if (view_reads(e) && e->symbol && d->c->needed[expr_get(p, e->symbol)->value])
+		if (order_reads(e) && e->symbol && d->c->needed[expr_get(p, e->symbol)->value])
 			vec_push(&u->reads, i);
-		if (!view_writes(e))
+		if (!order_writes(e))
 			continue;
 		if (!u->writes.n || ev(d, u->writes.v[u->writes.n - 1])->chain != ev(d, i)->chain)
 			vec_push(&u->runs, u->writes.n);
@@ -113,7 +113,7 @@ static void prefer_ends(struct data *d, const struct var_use *u)
 
 		if (k < u->writes.n)
 			rank = ENCODE_RANK(w->place[w->local[sorted[k]]]) + (is_rmw(d, sorted[k]) ? 1 : -1);
-		acy_prefer(d->c->smt->g, k ? end(d, sorted[k - 1]) : d->init_end, rank);
+		order_acyclic_prefer(d->c->smt->g, k ? end(d, sorted[k - 1]) : d->init_end, rank);
 	}
 	free(sorted);
 }
@@ -140,10 +140,10 @@ static void serialize_pair(struct data *d, uint32_t w, uint32_t x)
 /* Ordered by the trace: a static edge to the first later write of each chain is enough. */
 static void serialize(struct data *d, const struct var_use *u)
 {
-	struct acy *g = d->c->smt->g;
+	struct order_acyclic *g = d->c->smt->g;
 
 	for (size_t r = 0; r < u->runs.n; r++)
-		acy_static(g, d->init_end, out(d, u->writes.v[u->runs.v[r]]));
+		order_acyclic_static(g, d->init_end, out(d, u->writes.v[u->runs.v[r]]));
 	for (size_t a = 0; a < u->writes.n; a++) {
 		uint32_t w = u->writes.v[a];
 
@@ -154,7 +154,7 @@ static void serialize(struct data *d, const struct var_use *u)
 			while (k > u->runs.v[r] && encode_must(d->c, w, u->writes.v[k - 1]))
 				k--;
 			if (k < run_end(u, r))
-				acy_static(g, end(d, w), out(d, u->writes.v[k]));
+				order_acyclic_static(g, end(d, w), out(d, u->writes.v[k]));
 			if (ev(d, u->writes.v[u->runs.v[r]])->chain <= ev(d, w)->chain)
 				continue;
 			for (; k > u->runs.v[r]; k--) {
@@ -207,15 +207,15 @@ static bool hidden(const struct data *d, const struct var_use *u, uint32_t w, ui
 /* TSO: the newest write of r's own thread before it in the program, in the window. */
 static uint32_t own_write(const struct data *d, const struct var_use *u, uint32_t r)
 {
-	uint32_t found = VIEW_NONE;
+	uint32_t found = SYM_NONE;
 
 	if (d->c->v->model != SCHED_TSO)
-		return VIEW_NONE;
+		return SYM_NONE;
 	for (size_t k = 0; k < u->writes.n; k++) {
 		uint32_t w = u->writes.v[k];
 
 		if (ev(d, w)->e->thread == ev(d, r)->e->thread && w < r &&
-		    (found == VIEW_NONE || w > found))
+		    (found == SYM_NONE || w > found))
 			found = w;
 	}
 	return found;
@@ -245,7 +245,7 @@ static void choose_write(struct data *d, const struct var_use *u, uint32_t r, ui
 	if (w == r || encode_must(d->c, r, w) || (ordered && hidden(d, u, w, r)))
 		return;
 	/* Of its own thread a read sees the newest only. */
-	if (own != VIEW_NONE && !forward && ev(d, w)->e->thread == ev(d, r)->e->thread)
+	if (own != SYM_NONE && !forward && ev(d, w)->e->thread == ev(d, r)->e->thread)
 		return;
 	if (constant(d, ev(d, w)->e->value, &value) &&
 	    values_differ(d, ev(d, r)->e, true, value))
@@ -253,7 +253,7 @@ static void choose_write(struct data *d, const struct var_use *u, uint32_t r, ui
 	pick = choose(d, r, smt_term(d->c->terms, ev(d, w)->e->value), end(d, w));
 	if (!ordered && !forward)
 		smt_implies(s, pick, smt_lt(s, out(d, w), in(d, r)));
-	if (own != VIEW_NONE && !forward)
+	if (own != SYM_NONE && !forward)
 		smt_implies(s, pick, encode_must(d->c, own, w) ? d->c->yes :
 			    smt_lt(s, end(d, own), out(d, w)));
 }
@@ -261,7 +261,7 @@ static void choose_write(struct data *d, const struct var_use *u, uint32_t r, ui
 static void read_choices(struct data *d, const struct var_use *u, uint32_t r)
 {
 	uint32_t own = own_write(d, u, r);
-	bool initial = own == VIEW_NONE;
+	bool initial = own == SYM_NONE;
 	uint32_t var = ev(d, r)->e->target;
 
 	d->choice.n = 0;
@@ -277,7 +277,7 @@ static void read_choices(struct data *d, const struct var_use *u, uint32_t r)
 		}
 	}
 	if (initial && !values_differ(d, ev(d, r)->e, !d->c->init[var],
-				      check_memory(d->c->w->start, var)))
+				      order_check_memory(d->c->w->start, var)))
 		choose(d, r, d->init_value, d->init_end);
 	smt_clause(d->c->smt, d->choice.v, d->choice.n);
 }
@@ -289,7 +289,7 @@ static Z3_ast initial_value(struct data *d, uint32_t var)
 	char name[32];
 
 	if (!d->c->w->free_init)
-		return smt_number(d->c, v->width, check_memory(d->c->w->start, var));
+		return smt_number(d->c, v->width, order_check_memory(d->c->w->start, var));
 	if (v->has_init)
 		return smt_term(d->c->terms, v->init);
 	snprintf(name, sizeof name, "i%u", var);
@@ -307,7 +307,7 @@ static void after_reader(void *arg, uint64_t symbol)
 	struct foreign *f = arg;
 	uint32_t r = f->d->c->v->reader[symbol];
 
-	if (r != VIEW_NONE && r != f->write && window_has(f->d->c->w, r))
+	if (r != SYM_NONE && r != f->write && window_has(f->d->c->w, r))
 		smt_assert(f->d->c->smt, encode_before(f->d->c, r, f->write));
 }
 
@@ -322,13 +322,13 @@ void encode_data(struct encoding *c)
 		struct var_use *u = &d.use[var];
 
 		if (u->reads.n) {
-			d.init_end = acy_node(c->smt->g);
+			d.init_end = order_acyclic_node(c->smt->g);
 			d.init_value = initial_value(&d, var);
 			for (size_t k = 0; k < u->writes.n; k++) {
 				uint32_t w = u->writes.v[k];
 
-				d.end[c->w->local[w]] = acy_node(c->smt->g);
-				acy_static(c->smt->g, out(&d, w), end(&d, w));
+				d.end[c->w->local[w]] = order_acyclic_node(c->smt->g);
+				order_acyclic_static(c->smt->g, out(&d, w), end(&d, w));
 			}
 			prefer_ends(&d, u);
 			serialize(&d, u);

@@ -9,8 +9,8 @@
 
 struct section {
 	uint32_t object, thread;
-	uint32_t from; /* event, or VIEW_NONE: held when the window begins */
-	uint32_t to;   /* event, or VIEW_NONE: held to the end and beyond */
+	uint32_t from; /* event, or SYM_NONE: held when the window begins */
+	uint32_t to;   /* event, or SYM_NONE: held to the end and beyond */
 	bool shared;
 	bool onward;   /* `to` is the thread's last event, after which it lets go */
 };
@@ -30,7 +30,7 @@ struct hold {
 static uint32_t open_section(struct locks *k, uint32_t object, uint32_t thread, uint32_t from,
 			     bool shared)
 {
-	vec_push(&k->sections, (struct section){ object, thread, from, VIEW_NONE, shared, false });
+	vec_push(&k->sections, (struct section){ object, thread, from, SYM_NONE, shared, false });
 	return k->sections.n;
 }
 
@@ -39,7 +39,7 @@ static void take_lock(struct locks *k, struct hold *h, uint32_t i)
 	struct encoding *c = k->c;
 	const struct sym_event *e = c->v->ev[i].e;
 
-	if (view_shared(e)) {
+	if (order_shared(e)) {
 		if (!h->shares++)
 			h->open_shared = open_section(k, e->target, e->thread, i, true);
 		if (h->depth) /* a shared lock on what it holds exclusively never comes */
@@ -72,14 +72,14 @@ static void end_section(struct locks *k, uint32_t number, uint32_t thread)
 	struct section *s = &k->sections.v[number - 1];
 	uint32_t last = c->v->first[thread + 1] - 1;
 
-	if (c->w->end != CHECK_ONWARD)
+	if (c->w->end != ORDER_ONWARD)
 		return;
 	/* A thread that diverges ends at its branch. */
-	if (c->w->diverge != VIEW_NONE && c->v->conds[c->w->diverge].thread == thread)
+	if (c->w->diverge != SYM_NONE && c->v->conds[c->w->diverge].thread == thread)
 		last = c->v->conds[c->w->diverge].after;
-	else if (!view_goes_on(c->v, last))
+	else if (!order_goes_on(c->v, last))
 		return;
-	if (last != VIEW_NONE && window_has(c->w, last)) {
+	if (last != SYM_NONE && window_has(c->w, last)) {
 		s->to = last;
 		s->onward = true;
 	}
@@ -92,24 +92,24 @@ static void thread_sections(struct locks *k, uint32_t thread, struct hold *holds
 
 	memset(holds, 0, nobjects * sizeof *holds);
 	for (size_t o = 0; o < nobjects; o++) {
-		const struct check_object *s = check_object(c->w->start, o);
+		const struct order_check_object *s = order_check_object(c->w->start, o);
 		enum sym_object_kind kind = c->v->t->objects[o].kind;
 
 		if (kind != SYM_MUTEX && kind != SYM_RWLOCK)
 			continue;
 		holds[o].depth = s->owner == thread ? s->depth : 0;
-		holds[o].shares = check_shares(c->w->start, o, thread);
+		holds[o].shares = order_check_shares(c->w->start, o, thread);
 		if (holds[o].depth)
-			holds[o].open = open_section(k, o, thread, VIEW_NONE, false);
+			holds[o].open = open_section(k, o, thread, SYM_NONE, false);
 		if (holds[o].shares)
-			holds[o].open_shared = open_section(k, o, thread, VIEW_NONE, true);
+			holds[o].open_shared = open_section(k, o, thread, SYM_NONE, true);
 	}
 	for (uint32_t i = c->v->first[thread]; i < c->v->first[thread + 1]; i++) {
 		const struct sym_event *e = c->v->ev[i].e;
 
 		if (!window_has(c->w, i))
 			continue;
-		if (view_acquires(e))
+		if (order_acquires(e))
 			take_lock(k, &holds[e->target], i);
 		else if (e->op == SYM_UNLOCK)
 			drop_lock(k, &holds[e->target], i);
@@ -152,7 +152,7 @@ static Z3_ast ends_before(struct locks *k, const struct section *a, const struct
 {
 	struct encoding *c = k->c;
 
-	if (a->to == VIEW_NONE || b->from == VIEW_NONE)
+	if (a->to == SYM_NONE || b->from == SYM_NONE)
 		return c->no;
 	if (c->exec[c->w->local[a->to]])
 		return smt_and(c->smt, happened(c, a->to), encode_before(c, a->to, b->from));
@@ -169,9 +169,9 @@ static void exclude(struct locks *k, const struct section *a, const struct secti
 		return;
 	lits[n++] = ends_before(k, a, b);
 	lits[n++] = ends_before(k, b, a);
-	if (a->from != VIEW_NONE && c->v->ev[a->from].pending)
+	if (a->from != SYM_NONE && c->v->ev[a->from].pending)
 		lits[n++] = smt_not(c->smt, happened(c, a->from));
-	if (b->from != VIEW_NONE && c->v->ev[b->from].pending)
+	if (b->from != SYM_NONE && c->v->ev[b->from].pending)
 		lits[n++] = smt_not(c->smt, happened(c, b->from));
 	smt_clause(c->smt, lits, n);
 }
@@ -185,17 +185,17 @@ static void exclude_all(struct locks *k, uint32_t object)
 {
 	struct encoding *c = k->c;
 
-	for (uint32_t a = k->first[object]; a != VIEW_NONE; a = k->next[a]) {
+	for (uint32_t a = k->first[object]; a != SYM_NONE; a = k->next[a]) {
 		const struct section *x = &k->sections.v[a];
-		uint32_t settled = VIEW_NONE; /* thread whose later sections need no clause */
+		uint32_t settled = SYM_NONE; /* thread whose later sections need no clause */
 
-		for (uint32_t b = k->next[a]; b != VIEW_NONE; b = k->next[b]) {
+		for (uint32_t b = k->next[a]; b != SYM_NONE; b = k->next[b]) {
 			const struct section *y = &k->sections.v[b];
 
 			if (y->thread == settled)
 				continue;
 			exclude(k, x, y);
-			if (x->from != VIEW_NONE && y->from != VIEW_NONE && !x->shared &&
+			if (x->from != SYM_NONE && y->from != SYM_NONE && !x->shared &&
 			    !y->shared && encode_must(c, x->from, y->from))
 				settled = y->thread;
 		}
@@ -210,18 +210,18 @@ static void require_busy(struct locks *k, uint32_t i)
 	struct smt *s = c->smt;
 
 	c->tmp.n = 0;
-	for (uint32_t a = k->first[e->target]; a != VIEW_NONE; a = k->next[a]) {
+	for (uint32_t a = k->first[e->target]; a != SYM_NONE; a = k->next[a]) {
 		const struct section *x = &k->sections.v[a];
 		Z3_ast held;
 
 		if (x->shared && e->op == SYM_TRYRDLOCK)
 			continue;
 		held = smt_bool(s);
-		if (x->from != VIEW_NONE) {
+		if (x->from != SYM_NONE) {
 			smt_implies(s, held, encode_before(c, x->from, i));
 			smt_implies(s, held, happened(c, x->from));
 		}
-		if (x->to != VIEW_NONE)
+		if (x->to != SYM_NONE)
 			smt_or3(s, smt_not(s, held), encode_before(c, i, x->to),
 				smt_not(s, happened(c, x->to)));
 		vec_push(&c->tmp, held);
@@ -259,16 +259,16 @@ static bool lock_is_held(struct encoding *c, const struct sym_event *want)
 
 			if (e->target != want->target || c->v->ev[i].pending)
 				continue;
-			if (view_acquires(e))
-				++*(view_shared(e) ? &shares : &depth);
+			if (order_acquires(e))
+				++*(order_shared(e) ? &shares : &depth);
 			else if (e->op == SYM_UNLOCK && depth)
 				depth--;
 			else if (e->op == SYM_UNLOCK && shares)
 				shares--;
 		}
-		if (depth && !(t == want->thread && o->recursive && !view_shared(want)))
+		if (depth && !(t == want->thread && o->recursive && !order_shared(want)))
 			return true;
-		if (shares && !view_shared(want))
+		if (shares && !order_shared(want))
 			return true;
 	}
 	return false;
@@ -281,7 +281,7 @@ bool encode_stuck(struct encoding *c, uint32_t i)
 
 	switch (e->op) {
 	case SYM_LOCK: case SYM_RDLOCK: case SYM_TRYLOCK: case SYM_TRYRDLOCK:
-		return lock_is_held(c, e) || view_behind_writer(c->v, e);
+		return lock_is_held(c, e) || order_behind_writer(c->v, e);
 	case SYM_JOIN: {
 		uint32_t last = c->v->first[e->peer + 1];
 

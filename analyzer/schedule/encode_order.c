@@ -8,7 +8,7 @@ struct static_order {
 	VEC(uint32_t) from, to; /* local indices */
 };
 
-static const struct view_event *event(const struct encoding *c, uint32_t local)
+static const struct order_view_event *event(const struct encoding *c, uint32_t local)
 {
 	return &c->v->ev[c->w->events[local]];
 }
@@ -17,7 +17,7 @@ static void order_static(struct encoding *c, struct static_order *s, uint32_t a,
 {
 	uint32_t la = c->w->local[a], lb = c->w->local[b];
 
-	if (la == VIEW_NONE || lb == VIEW_NONE)
+	if (la == SYM_NONE || lb == SYM_NONE)
 		return;
 	/* What a pending event comes after holds; what comes after it may not wait for it. */
 	if (c->v->ev[a].pending)
@@ -29,19 +29,19 @@ static void order_static(struct encoding *c, struct static_order *s, uint32_t a,
 /* Program order; under TSO writes are held back only by what precedes them and drains. */
 static void order_threads(struct encoding *c, struct static_order *s)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 
 	for (size_t t = 0; t < v->t->nthreads; t++) {
-		uint32_t write = VIEW_NONE, other = VIEW_NONE;
+		uint32_t write = SYM_NONE, other = SYM_NONE;
 
 		for (uint32_t i = v->first[t]; i < v->first[t + 1]; i++) {
 			bool buffered = v->model == SCHED_TSO && v->ev[i].e->op == SYM_WRITE;
 
 			if (!window_has(c->w, i))
 				continue;
-			if (other != VIEW_NONE)
+			if (other != SYM_NONE)
 				order_static(c, s, other, i);
-			if (write != VIEW_NONE && (buffered || v->ev[i].drains))
+			if (write != SYM_NONE && (buffered || v->ev[i].drains))
 				order_static(c, s, write, i);
 			*(buffered ? &write : &other) = i;
 		}
@@ -50,7 +50,7 @@ static void order_threads(struct encoding *c, struct static_order *s)
 
 static void order_life(struct encoding *c, struct static_order *s)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *e = event(c, l)->e;
@@ -75,7 +75,7 @@ static void order_life(struct encoding *c, struct static_order *s)
 /* The latest event of each other chain that the clocks put before this one. */
 static void order_times(struct encoding *c, struct static_order *s)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 	uint32_t *told = xmalloc((v->nchains + 1) * sizeof *told);
 
 	for (uint32_t k = 0; k < v->nchains && v->use_times; k++) {
@@ -109,7 +109,7 @@ static void order_times(struct encoding *c, struct static_order *s)
 /* Who waits for the initialiser begins after it began and goes on after it ended. */
 static void order_once(struct encoding *c, struct static_order *s)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 
 	for (uint32_t l = 0; l < c->w->n; l++) {
 		const struct sym_event *runner = event(c, l)->e;
@@ -196,7 +196,7 @@ void encode_static_order(struct encoding *c)
 	order_once(c, &s);
 	c->contradiction = !compute_clocks(c, &s);
 	for (size_t k = 0; k < s.from.n; k++)
-		acy_static(c->smt->g, c->out[s.from.v[k]], c->in[s.to.v[k]]);
+		order_acyclic_static(c->smt->g, c->out[s.from.v[k]], c->in[s.to.v[k]]);
 	vec_free(&s.from);
 	vec_free(&s.to);
 }

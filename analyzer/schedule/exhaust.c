@@ -18,12 +18,12 @@
 struct live {
 	uint32_t event;  /* the read */
 	uint64_t symbol;
-	uint32_t until;  /* last event that looks at it; VIEW_NONE: the end does */
+	uint32_t until;  /* last event that looks at it; SYM_NONE: the end does */
 };
 
 struct exhaust {
 	struct study *s;
-	const struct sched_view *v;
+	const struct order_view *v;
 	VEC(struct live) live;
 	uint64_t *seen;
 	size_t seen_cap, nseen, limit;
@@ -37,19 +37,19 @@ struct exhaust {
 };
 
 /* Positions tell what has happened, so keeping an edge is a matter of the state. */
-static bool may_come(const struct exhaust *x, const struct check *c, uint32_t i)
+static bool may_come(const struct exhaust *x, const struct order_check *c, uint32_t i)
 {
 	for (size_t k = 0; k < x->nkeep; k++) {
 		const struct study_edge *e = &x->s->edges.v[x->keep[k]];
 
-		if (e->after == i && !check_executed(c, e->before))
+		if (e->after == i && !order_check_executed(c, e->before))
 			return false;
 	}
-	return !x->turned || x->turned->before != i || check_executed(c, x->turned->after);
+	return !x->turned || x->turned->before != i || order_check_executed(c, x->turned->after);
 }
 
 struct uses {
-	const struct sched_view *v;
+	const struct order_view *v;
 	uint32_t *until;
 	uint32_t at;
 };
@@ -59,10 +59,10 @@ static void note_use(void *arg, uint64_t symbol)
 	struct uses *u = arg;
 	uint32_t r = u->v->reader[symbol];
 
-	if (r == VIEW_NONE || u->until[symbol] == VIEW_NONE)
+	if (r == SYM_NONE || u->until[symbol] == SYM_NONE)
 		return;
-	if (u->at == VIEW_NONE || u->v->ev[r].e->thread != u->v->ev[u->at].e->thread)
-		u->until[symbol] = VIEW_NONE;
+	if (u->at == SYM_NONE || u->v->ev[r].e->thread != u->v->ev[u->at].e->thread)
+		u->until[symbol] = SYM_NONE;
 	else if (u->at > u->until[symbol])
 		u->until[symbol] = u->at;
 }
@@ -70,29 +70,29 @@ static void note_use(void *arg, uint64_t symbol)
 /* Until when does the value of each symbol matter? */
 static void find_live(struct exhaust *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	const struct expr_pool *p = v->t->pool;
 	struct uses u = { .v = v };
 
 	u.until = xcalloc(expr_symbol_count(p) + 1, sizeof *u.until);
 	for (uint32_t k = 0; k < v->nconds; k++) {
-		u.at = k < v->first_late ? v->conds[k].after : VIEW_NONE;
+		u.at = k < v->first_late ? v->conds[k].after : SYM_NONE;
 		/* The branch that is to go elsewhere is looked at in the end. */
-		if (x->s->diverge != VIEW_NONE && view_same_branch(v, k, x->s->diverge))
-			u.at = VIEW_NONE;
+		if (x->s->diverge != SYM_NONE && order_same_branch(v, k, x->s->diverge))
+			u.at = SYM_NONE;
 		expr_symbols(p, v->conds[k].cond, note_use, &u);
 	}
 	for (u.at = 0; u.at < v->n; u.at++)
-		if (view_writes(v->ev[u.at].e))
+		if (order_writes(v->ev[u.at].e))
 			expr_symbols(p, v->ev[u.at].e->value, note_use, &u);
-	u.at = VIEW_NONE;
+	u.at = SYM_NONE;
 	if (v->t->failure.condition)
 		expr_symbols(p, v->t->failure.condition, note_use, &u);
 	for (uint32_t l = 0; l < x->s->win->n; l++) {
 		uint32_t i = x->s->win->events[l];
 		const struct sym_event *e = v->ev[i].e;
 
-		if (view_reads(e) && e->symbol) {
+		if (order_reads(e) && e->symbol) {
 			uint64_t s = expr_get(p, e->symbol)->value;
 
 			if (u.until[s] > i)
@@ -105,15 +105,15 @@ static void find_live(struct exhaust *x)
 /* Two events of which it may matter who is first. */
 static bool conflict(const struct sym_event *a, const struct sym_event *b)
 {
-	bool memory = view_reads(a) || view_writes(a), other = view_reads(b) || view_writes(b);
+	bool memory = order_reads(a) || order_writes(a), other = order_reads(b) || order_writes(b);
 
 	if (a->target != b->target || a->target == SYM_NONE || memory != other)
 		return false;
-	return !memory || view_writes(a) || view_writes(b);
+	return !memory || order_writes(a) || order_writes(b);
 }
 
 /* Operations whose effect lies in their own object, or that only let others go on. */
-static bool is_simple(const struct view_event *e)
+static bool is_simple(const struct order_view_event *e)
 {
 	switch (e->e->op) {
 	case SYM_READ:
@@ -125,14 +125,14 @@ static bool is_simple(const struct view_event *e)
 	case SYM_START:
 	case SYM_EXIT:
 	case SYM_JOIN:
-		return e->wait == VIEW_NONE && !e->pending && !e->foreign;
+		return e->wait == SYM_NONE && !e->pending && !e->foreign;
 	default:
 		return false;
 	}
 }
 
 struct readers {
-	const struct sched_view *v;
+	const struct order_view *v;
 	uint32_t thread;
 	bool mine;
 };
@@ -142,11 +142,11 @@ static void note_reader(void *arg, uint64_t symbol)
 	struct readers *r = arg;
 	uint32_t i = r->v->reader[symbol];
 
-	r->mine &= i == VIEW_NONE || r->v->ev[i].e->thread == r->thread;
+	r->mine &= i == SYM_NONE || r->v->ev[i].e->thread == r->thread;
 }
 
 /* What it decides is decided by what its own thread read. */
-static bool decides_alone(const struct sched_view *v, const struct view_event *e)
+static bool decides_alone(const struct order_view *v, const struct order_view_event *e)
 {
 	struct readers r = { v, e->e->thread, true };
 
@@ -157,7 +157,7 @@ static bool decides_alone(const struct sched_view *v, const struct view_event *e
 
 static bool is_alone(const struct exhaust *x, uint32_t i)
 {
-	const struct view_event *e = &x->v->ev[i];
+	const struct order_view_event *e = &x->v->ev[i];
 
 	if (!is_simple(e) || !decides_alone(x->v, e))
 		return false;
@@ -184,16 +184,16 @@ static void find_alone(struct exhaust *x)
 
 static uint64_t state_hash(struct exhaust *x)
 {
-	struct check *c = x->s->run;
-	uint64_t h = check_hash(c);
+	struct order_check *c = x->s->run;
+	uint64_t h = order_check_hash(c);
 
 	for (size_t i = 0; i < x->live.n; i++) {
 		const struct live *l = &x->live.v[i];
 
-		if (!check_executed(c, l->event) ||
-		    (l->until != VIEW_NONE && check_executed(c, l->until)))
+		if (!order_check_executed(c, l->event) ||
+		    (l->until != SYM_NONE && order_check_executed(c, l->until)))
 			continue;
-		h = (h ^ (check_values(c)[l->symbol] + l->symbol * 0x9e3779b97f4a7c15ull)) *
+		h = (h ^ (order_check_values(c)[l->symbol] + l->symbol * 0x9e3779b97f4a7c15ull)) *
 		    0xbf58476d1ce4e5b9ull;
 		h ^= h >> 29;
 	}
@@ -214,33 +214,33 @@ static bool enter(struct exhaust *x, uint64_t hash)
 
 static bool is_goal(struct exhaust *x)
 {
-	struct check *c = x->s->run;
+	struct order_check *c = x->s->run;
 
-	return x->n == x->goal && check_late(c) == CHECK_OK && check_avoids(c);
+	return x->n == x->goal && order_check_late(c) == ORDER_OK && order_check_avoids(c);
 }
 
-/* A chain whose next event is alone and can happen now, or VIEW_NONE. */
-static uint32_t next_alone(const struct exhaust *x, struct check *c)
+/* A chain whose next event is alone and can happen now, or SYM_NONE. */
+static uint32_t next_alone(const struct exhaust *x, struct order_check *c)
 {
 	for (uint32_t k = 0; k < x->v->nchains; k++) {
-		uint32_t i = check_next(c, k);
+		uint32_t i = order_check_next(c, k);
 
-		if (i != VIEW_NONE && window_has(x->s->win, i) && x->alone[x->s->win->local[i]] &&
-		    may_come(x, c, i) && check_ready(c, i) == CHECK_OK)
+		if (i != SYM_NONE && window_has(x->s->win, i) && x->alone[x->s->win->local[i]] &&
+		    may_come(x, c, i) && order_check_ready(c, i) == ORDER_OK)
 			return k;
 	}
-	return VIEW_NONE;
+	return SYM_NONE;
 }
 
 /* Does what is alone; false: the recorded path cannot be kept from here. */
 static bool do_alone(struct exhaust *x)
 {
-	struct check *c = x->s->run;
+	struct order_check *c = x->s->run;
 
-	for (uint32_t k = next_alone(x, c); k != VIEW_NONE; k = next_alone(x, c)) {
-		uint32_t i = check_next(c, k);
+	for (uint32_t k = next_alone(x, c); k != SYM_NONE; k = next_alone(x, c)) {
+		uint32_t i = order_check_next(c, k);
 
-		if (check_step(c, i) != CHECK_OK)
+		if (order_check_step(c, i) != ORDER_OK)
 			return false;
 		x->order[x->n++] = i;
 	}
@@ -263,7 +263,7 @@ static bool walk_on(struct exhaust *x, uint32_t event)
 
 static bool walk(struct exhaust *x)
 {
-	struct check *c = x->s->run, *here;
+	struct order_check *c = x->s->run, *here;
 	bool found = false;
 
 	if (is_goal(x))
@@ -272,16 +272,16 @@ static bool walk(struct exhaust *x)
 		x->gave_up = true;
 		return false;
 	}
-	here = check_save(c);
+	here = order_check_save(c);
 	for (uint32_t k = 0; k < x->v->nchains && !found && !x->gave_up; k++) {
-		uint32_t i = check_next(here, k);
+		uint32_t i = order_check_next(here, k);
 
-		if (i == VIEW_NONE || !window_has(x->s->win, i) || !may_come(x, here, i))
+		if (i == SYM_NONE || !window_has(x->s->win, i) || !may_come(x, here, i))
 			continue;
-		check_restore(c, here);
-		found = check_step(c, i) == CHECK_OK && walk_on(x, i);
+		order_check_restore(c, here);
+		found = order_check_step(c, i) == ORDER_OK && walk_on(x, i);
 	}
-	check_free(here);
+	order_check_free(here);
 	return found;
 }
 
@@ -290,7 +290,7 @@ enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nke
 {
 	struct exhaust x = { .s = s, .v = s->win->v, .limit = limit, .order = out,
 			     .keep = keep, .nkeep = nkeep,
-			     .turned = turned == VIEW_NONE ? NULL : &s->edges.v[turned] };
+			     .turned = turned == SYM_NONE ? NULL : &s->edges.v[turned] };
 	bool found;
 
 	/* Who goes on after a deadlock is the solver's business. */
@@ -302,9 +302,9 @@ enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nke
 	x.seen = xcalloc(x.seen_cap, sizeof *x.seen);
 	find_live(&x);
 	find_alone(&x);
-	check_restore(s->run, s->base);
-	check_set_diverge(s->run, s->diverge);
-	check_set_relax(s->run, s->w->relax);
+	order_check_restore(s->run, s->base);
+	order_check_set_diverge(s->run, s->diverge);
+	order_check_set_relax(s->run, s->w->relax);
 	found = do_alone(&x) && walk(&x);
 	work_executed(s->w, x.nseen * STATE_COST);
 	free(x.seen);

@@ -16,7 +16,7 @@
 enum preference { LEAST_FAR, SAME_THREAD, ANY_ORDER };
 
 struct frame {
-	struct check *state;
+	struct order_check *state;
 	size_t n;           /* events ordered before it */
 	uint32_t *threads;  /* whom to try, in this order */
 	uint32_t tried, nthreads;
@@ -25,8 +25,8 @@ struct frame {
 
 struct explore {
 	struct work *w;
-	const struct sched_view *v;
-	struct check *c;
+	const struct order_view *v;
+	struct order_check *c;
 	uint32_t *order;
 	size_t n, best;
 	uint32_t *best_order;
@@ -55,9 +55,9 @@ static uint32_t next_of(const struct explore *x, uint32_t thread)
 	uint32_t other, i;
 
 	if (x->v->model != SCHED_TSO)
-		return check_next(x->c, thread);
-	i = check_next(x->c, thread * 2);
-	other = check_next(x->c, thread * 2 + 1);
+		return order_check_next(x->c, thread);
+	i = order_check_next(x->c, thread * 2);
+	other = order_check_next(x->c, thread * 2 + 1);
 	return other < i ? other : i;
 }
 
@@ -66,26 +66,26 @@ static bool seen_differs(const struct explore *x, uint32_t i)
 	const struct sym_event *e = x->v->ev[i].e;
 
 	return x->use_seen && e->op == SYM_READ && e->has_seen && e->symbol &&
-	       check_values(x->c)[expr_get(x->v->t->pool, e->symbol)->value] != e->seen;
+	       order_check_values(x->c)[expr_get(x->v->t->pool, e->symbol)->value] != e->seen;
 }
 
 static bool step(struct explore *x, uint32_t i)
 {
 	x->steps++;
-	if (check_step(x->c, i) != CHECK_OK || seen_differs(x, i))
+	if (order_check_step(x->c, i) != ORDER_OK || seen_differs(x, i))
 		return false;
 	x->order[x->n++] = i;
 	/* The failure is where the failing thread's path leads. */
 	if (x->failing && i == x->v->fail && x->v->t->failure.condition)
-		return check_eval(x->c, x->v->t->failure.condition);
+		return order_check_eval(x->c, x->v->t->failure.condition);
 	return true;
 }
 
 static bool holds_lock(const struct explore *x, uint32_t thread)
 {
 	for (size_t o = 0; o < x->v->t->nobjects; o++)
-		if (check_object(x->c, o)->owner == thread ||
-		    check_shares(x->c, o, thread))
+		if (order_check_object(x->c, o)->owner == thread ||
+		    order_check_shares(x->c, o, thread))
 			return true;
 	return false;
 }
@@ -95,13 +95,13 @@ static bool run_section(struct explore *x, uint32_t thread)
 {
 	uint32_t i = next_of(x, thread);
 
-	if (i == VIEW_NONE || x->v->ev[i].pending)
+	if (i == SYM_NONE || x->v->ev[i].pending)
 		return false;
 	do {
 		if (!step(x, i))
 			return false;
 		i = next_of(x, thread);
-	} while (i != VIEW_NONE && !x->v->ev[i].pending && holds_lock(x, thread));
+	} while (i != SYM_NONE && !x->v->ev[i].pending && holds_lock(x, thread));
 	return true;
 }
 
@@ -115,8 +115,8 @@ static void run_quiet(struct explore *x)
 		for (uint32_t t = 0; t < x->v->t->nthreads; t++) {
 			uint32_t i = next_of(x, t);
 
-			if (i != VIEW_NONE && x->quiet[i] && !x->v->ev[i].pending &&
-			    check_ready(x->c, i) == CHECK_OK && step(x, i))
+			if (i != SYM_NONE && x->quiet[i] && !x->v->ev[i].pending &&
+			    order_check_ready(x->c, i) == ORDER_OK && step(x, i))
 				moved = true;
 		}
 	}
@@ -154,7 +154,7 @@ static double progress_of(const struct explore *x, uint32_t t)
 {
 	uint32_t len = x->v->first[t + 1] - x->v->first[t], i = next_of(x, t);
 
-	return i == VIEW_NONE ? 2.0 : (i - x->v->first[t] + 1.0) / (len + 1.0);
+	return i == SYM_NONE ? 2.0 : (i - x->v->first[t] + 1.0) / (len + 1.0);
 }
 
 /* Whom to try first from here. */
@@ -167,7 +167,7 @@ static void rank_threads(struct explore *x, struct frame *f, uint32_t current)
 	for (uint32_t t = 0; t < nt; t++) {
 		double noise = (double)(draw(x) % 1000) / 1000;
 
-		if (next_of(x, t) == VIEW_NONE)
+		if (next_of(x, t) == SYM_NONE)
 			continue;
 		switch (x->prefer) {
 		case LEAST_FAR: key[t] = progress_of(x, t) + noise * 0.01; break;
@@ -184,7 +184,7 @@ static void rank_threads(struct explore *x, struct frame *f, uint32_t current)
 
 static void push_frame(struct explore *x, uint32_t current)
 {
-	struct frame f = { .state = check_save(x->c), .n = x->n, .current = current };
+	struct frame f = { .state = order_check_save(x->c), .n = x->n, .current = current };
 
 	rank_threads(x, &f, current);
 	vec_push(&x->stack, f);
@@ -194,7 +194,7 @@ static void pop_frame(struct explore *x)
 {
 	struct frame *f = &x->stack.v[--x->stack.n];
 
-	check_free(f->state);
+	order_check_free(f->state);
 	free(f->threads);
 }
 
@@ -223,13 +223,13 @@ static bool search(struct explore *x)
 			continue;
 		}
 		t = f->threads[f->tried++];
-		check_restore(x->c, f->state);
+		order_check_restore(x->c, f->state);
 		x->n = f->n;
 		if (!run_section(x, t))
 			continue;
 		run_quiet(x);
 		remember_best(x);
-		if (enter(x, check_hash(x->c)) && project_hopeful(x->ahead, x->c))
+		if (enter(x, order_check_hash(x->c)) && project_hopeful(x->ahead, x->c))
 			push_frame(x, t);
 		if ((x->steps & 255) == 0 && work_stopped(x->w))
 			break;
@@ -238,7 +238,7 @@ static bool search(struct explore *x)
 }
 
 struct mark {
-	const struct sched_view *v;
+	const struct order_view *v;
 	bool *symbol, *var;
 	VEC(uint32_t) vars;
 };
@@ -248,7 +248,7 @@ static void mark_symbol(void *arg, uint64_t s)
 	struct mark *m = arg;
 	uint32_t r = m->v->reader[s];
 
-	if (m->symbol[s] || r == VIEW_NONE)
+	if (m->symbol[s] || r == SYM_NONE)
 		return;
 	m->symbol[s] = true;
 	if (!m->var[m->v->ev[r].e->target]) {
@@ -260,7 +260,7 @@ static void mark_symbol(void *arg, uint64_t s)
 /* Accesses that can reach neither a branch nor the failure. */
 static void find_quiet(struct explore *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	const struct expr_pool *p = v->t->pool;
 	struct mark m = { .v = v };
 
@@ -271,19 +271,19 @@ static void find_quiet(struct explore *x)
 	if (v->t->failure.condition)
 		expr_symbols(p, v->t->failure.condition, mark_symbol, &m);
 	for (uint32_t i = 0; i < v->n; i++)
-		if (view_reads(v->ev[i].e) && v->ev[i].e->fixed && v->ev[i].e->symbol)
+		if (order_reads(v->ev[i].e) && v->ev[i].e->fixed && v->ev[i].e->symbol)
 			mark_symbol(&m, expr_get(p, v->ev[i].e->symbol)->value);
 	while (m.vars.n) {
 		uint32_t var = m.vars.v[--m.vars.n];
 
 		for (uint32_t i = 0; i < v->n; i++)
-			if (view_writes(v->ev[i].e) && v->ev[i].e->target == var)
+			if (order_writes(v->ev[i].e) && v->ev[i].e->target == var)
 				expr_symbols(p, v->ev[i].e->value, mark_symbol, &m);
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct sym_event *e = v->ev[i].e;
 
-		if (view_reads(e) || view_writes(e))
+		if (order_reads(e) || order_writes(e))
 			x->quiet[i] = !m.var[e->target] && !v->ev[i].foreign && !v->ev[i].ncond;
 		else
 			x->quiet[i] = (e->op == SYM_START || e->op == SYM_FORK ||
@@ -300,8 +300,8 @@ static bool attempt(struct explore *x)
 {
 	bool done;
 
-	check_free(x->c);
-	x->c = check_new(x->v, CHECK_EXACT, x->w->init, x->w->syms);
+	order_check_free(x->c);
+	x->c = order_check_new(x->v, ORDER_EXACT, x->w->init, x->w->syms);
 	x->n = x->nseen = 0;
 	if (x->seen)
 		memset(x->seen, 0, x->seen_cap * sizeof *x->seen);
@@ -361,7 +361,7 @@ bool explore_order(struct work *w, bool failing, uint32_t *order, size_t *n)
 			break;
 	}
 	*n = x.best;
-	check_free(x.c);
+	order_check_free(x.c);
 	project_free(x.ahead);
 	free(x.order);
 	free(x.quiet);

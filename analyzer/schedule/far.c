@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct reads {
-	const struct sched_view *v;
+	const struct order_view *v;
 	VEC(uint32_t) events;
 };
 
@@ -16,7 +16,7 @@ static void add_read(void *arg, uint64_t symbol)
 {
 	struct reads *r = arg;
 
-	if (r->v->reader[symbol] != VIEW_NONE && r->events.n < FAR_READS)
+	if (r->v->reader[symbol] != SYM_NONE && r->events.n < FAR_READS)
 		vec_push(&r->events, r->v->reader[symbol]);
 }
 
@@ -24,7 +24,7 @@ static bool is_other_write(const struct work *w, uint32_t i, uint32_t read)
 {
 	const struct sym_event *e = w->v->ev[i].e, *r = w->v->ev[read].e;
 
-	return view_writes(e) && e->target == r->target && e->thread != r->thread;
+	return order_writes(e) && e->target == r->target && e->thread != r->thread;
 }
 
 static void pairs_around(struct study *s, uint32_t read)
@@ -54,10 +54,10 @@ struct study *far_study(struct work *w)
 	struct reads r = { .v = w->v };
 
 	s->w = w;
-	s->diverge = VIEW_NONE;
+	s->diverge = SYM_NONE;
 	s->to = w->n;
-	s->run = work_state(w, 0, CHECK_ONWARD);
-	s->base = check_save(s->run);
+	s->run = work_state(w, 0, ORDER_ONWARD);
+	s->base = order_check_save(s->run);
 	s->place = xcalloc(w->v->n + 1, sizeof *s->place);
 	if (w->v->t->failure.condition)
 		expr_symbols(w->v->t->pool, w->v->t->failure.condition, add_read, &r);

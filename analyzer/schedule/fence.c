@@ -41,7 +41,7 @@ static void add_pairs(struct fences *x, const uint32_t *stores, size_t n, uint32
 /* Each load with the stores before it that nothing forces out of the buffer in between. */
 static void collect_pairs(struct fences *x)
 {
-	const struct sched_view *v = x->enc->v;
+	const struct order_view *v = x->enc->v;
 	VEC(uint32_t) stores = { 0 };
 
 	for (size_t t = 0; t < v->t->nthreads; t++) {
@@ -113,7 +113,7 @@ static void find_stores(struct fences *x)
 			k--;
 		for (; k < nearest && x->w->limit.spent < end; k++) {
 			x->core.v[i] = k;
-			if (ask(x, VIEW_NONE) == SMT_UNSAT)
+			if (ask(x, SYM_NONE) == SMT_UNSAT)
 				break;
 		}
 		x->core.v[i] = k < nearest && x->w->limit.spent < end ? k : nearest;
@@ -129,8 +129,8 @@ static void export_delays(struct fences *x)
 	for (size_t i = 0; i < x->core.n; i++) {
 		const struct pair *p = &x->pairs.v[x->core.v[i]];
 
-		a->delays[i].store = view_ref(x->w->v, p->store);
-		a->delays[i].load = view_ref(x->w->v, p->load);
+		a->delays[i].store = order_view_ref(x->w->v, p->store);
+		a->delays[i].load = order_view_ref(x->w->v, p->load);
 	}
 }
 
@@ -138,15 +138,15 @@ void find_delays(struct work *w)
 {
 	struct fences x = { .w = w };
 	size_t from = w->n > w->study_events ? w->n - w->study_events : 0;
-	struct check *c;
+	struct order_check *c;
 
 	if (w->v->model != SCHED_TSO || work_stopped(w))
 		return;
 	/* About any run, not just the recorded one: without its time stamps. */
-	c = check_new(w->timeless, CHECK_EXACT, w->init, w->syms);
+	c = order_check_new(w->timeless, ORDER_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
-		check_step(c, w->order[k]);
-	x.win = window_new(c, w->order, from, w->n, w->n, CHECK_EXACT, VIEW_NONE, false);
+		order_check_step(c, w->order[k]);
+	x.win = window_new(c, w->order, from, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
 	x.enc = encode_new(x.win, &w->limit, false);
 	if (!x.enc->contradiction)
 		collect_pairs(&x);
@@ -154,7 +154,7 @@ void find_delays(struct work *w)
 	for (uint32_t k = 0; k < x.pairs.n; k++)
 		if (x.pairs.v[k].nearest)
 			vec_push(&x.core, k);
-	if (!x.enc->contradiction && ask(&x, VIEW_NONE) == SMT_UNSAT) {
+	if (!x.enc->contradiction && ask(&x, SYM_NONE) == SMT_UNSAT) {
 		read_core(&x);
 		minimize(&x);
 		find_stores(&x);

@@ -10,8 +10,8 @@
 
 struct guess {
 	struct work *w;
-	const struct sched_view *v;
-	struct check *c;
+	const struct order_view *v;
+	struct order_check *c;
 	uint32_t *order;
 	size_t n, left;
 	bool use_seen; /* reads must see what the recorded run saw */
@@ -22,17 +22,17 @@ static bool seen_differs(const struct guess *g, uint32_t i)
 	const struct sym_event *e = g->v->ev[i].e;
 
 	return g->use_seen && e->op == SYM_READ && e->has_seen && e->symbol &&
-	       check_values(g->c)[expr_get(g->v->t->pool, e->symbol)->value] != e->seen;
+	       order_check_values(g->c)[expr_get(g->v->t->pool, e->symbol)->value] != e->seen;
 }
 
 /* By time. Keeps a cursor per chain: the whole walk is linear. */
 static bool by_time(struct guess *g)
 {
-	const struct sched_view *v = g->v;
+	const struct order_view *v = g->v;
 	uint32_t *cursor = xcalloc(v->nchains + 1, sizeof *cursor);
 
 	while (g->left) {
-		uint32_t best = VIEW_NONE, fallback = VIEW_NONE;
+		uint32_t best = SYM_NONE, fallback = SYM_NONE;
 		uint64_t best_key = 0, fallback_key = 0;
 
 		for (uint32_t c = 0; c < v->nchains; c++) {
@@ -45,25 +45,25 @@ static bool by_time(struct guess *g)
 			if (v->ev[i].pending)
 				continue;
 			key = v->ev[i].lo / 2 + v->ev[i].hi / 2;
-			if (best != VIEW_NONE && key >= best_key)
+			if (best != SYM_NONE && key >= best_key)
 				continue;
-			if (check_ready(g->c, i) != CHECK_OK)
+			if (order_check_ready(g->c, i) != ORDER_OK)
 				continue;
-			if (check_peek(g->c, i) == CHECK_OK && !seen_differs(g, i)) {
+			if (order_check_peek(g->c, i) == ORDER_OK && !seen_differs(g, i)) {
 				best = i;
 				best_key = key;
-			} else if (fallback == VIEW_NONE || key < fallback_key) {
+			} else if (fallback == SYM_NONE || key < fallback_key) {
 				fallback = i;
 				fallback_key = key;
 			}
 		}
 		/* Waiting for a better moment is allowed only while its time lasts. */
-		if (fallback != VIEW_NONE && (best == VIEW_NONE ||
+		if (fallback != SYM_NONE && (best == SYM_NONE ||
 					      v->ev[best].lo > v->ev[fallback].hi))
 			best = fallback;
-		if (best == VIEW_NONE)
+		if (best == SYM_NONE)
 			break;
-		check_step(g->c, best);
+		order_check_step(g->c, best);
 		cursor[v->ev[best].chain]++;
 		g->order[g->n++] = best;
 		g->left--;
@@ -106,7 +106,7 @@ static uint64_t early_key(const struct history *h, const struct sym_event *read,
 	return 0;
 }
 
-static void place_late_reads(const struct sched_view *v, struct stepped *list, size_t n)
+static void place_late_reads(const struct order_view *v, struct stepped *list, size_t n)
 {
 	struct history *h = xcalloc(v->t->nvars + 1, sizeof *h);
 	uint64_t *last = xcalloc(v->t->nthreads + 1, sizeof *last);
@@ -120,7 +120,7 @@ static void place_late_reads(const struct sched_view *v, struct stepped *list, s
 			early = early_key(&h[e->target], e, last[e->thread]);
 		if (early)
 			list[k].key = early;
-		if (view_writes(e))
+		if (order_writes(e))
 			vec_push(&h[e->target].writes, list[k]);
 		last[e->thread] = list[k].key;
 	}
@@ -134,10 +134,10 @@ static void place_late_reads(const struct sched_view *v, struct stepped *list, s
  * Who made the trace may have executed it in one order and said so. All of it
  * or nothing: an order that does not hold is no better start than another.
  */
-static bool guess_by_step(struct work *w, const struct sched_view *v, bool failing)
+static bool guess_by_step(struct work *w, const struct order_view *v, bool failing)
 {
 	struct stepped *list = xcalloc(w->n + 1, sizeof *list);
-	struct check *c = check_new(v, CHECK_EXACT, w->init, w->syms);
+	struct order_check *c = order_check_new(v, ORDER_EXACT, w->init, w->syms);
 	size_t n = 0, at;
 	bool good;
 
@@ -151,15 +151,15 @@ static bool guess_by_step(struct work *w, const struct sched_view *v, bool faili
 		qsort(list, n, sizeof *list, by_step);
 		for (size_t k = 0; k < n; k++)
 			w->order[k] = v->first[list[k].e->thread] + list[k].e->index;
-		good = check_order(c, w->order, n, &at) == CHECK_OK && (!failing || check_fails(c));
+		good = order_check_run(c, w->order, n, &at) == ORDER_OK && (!failing || order_check_fails(c));
 	}
-	check_free(c);
+	order_check_free(c);
 	free(list);
 	return good;
 }
 
 /* What could not be executed is appended so that the order is complete. */
-static void complete(const struct sched_view *v, uint32_t *order, size_t n, size_t total)
+static void complete(const struct order_view *v, uint32_t *order, size_t n, size_t total)
 {
 	bool *in = xcalloc(v->n + 1, sizeof *in);
 
@@ -171,7 +171,7 @@ static void complete(const struct sched_view *v, uint32_t *order, size_t n, size
 	free(in);
 }
 
-static bool has_times(const struct sched_view *v)
+static bool has_times(const struct order_view *v)
 {
 	uint32_t bounded = 0;
 
@@ -188,7 +188,7 @@ static bool guess_by_time(struct work *w, size_t *n)
 
 	g.order = xcalloc(w->v->n + 1, sizeof *g.order);
 	for (int k = 0; k < 2 && !done; k++) {
-		g.c = check_new(g.v, CHECK_EXACT, w->init, w->syms);
+		g.c = order_check_new(g.v, ORDER_EXACT, w->init, w->syms);
 		g.n = 0;
 		g.left = w->n;
 		g.use_seen = k == 0;
@@ -197,7 +197,7 @@ static bool guess_by_time(struct work *w, size_t *n)
 			*n = g.n;
 			memcpy(w->order, g.order, g.n * sizeof *w->order);
 		}
-		check_free(g.c);
+		order_check_free(g.c);
 	}
 	free(g.order);
 	return done;
@@ -212,8 +212,8 @@ void guess_order(struct work *w, bool failing)
 	/* Who executed it need not have done so by the clock where that makes no difference: an
 	 * order that holds is worth more than that it is by the clock, too. */
 	if (w->v->use_times && guess_by_step(w, w->timeless, failing)) {
-		view_free(w->v);
-		w->v = view_new(w->timeless->t, w->o->model, false);
+		order_view_free(w->v);
+		w->v = order_view_new(w->timeless->t, w->o->model, false);
 		return;
 	}
 	if (has_times(w->v) && (guess_by_time(w, &n) || w->n > EXPLORE_EVENTS)) {

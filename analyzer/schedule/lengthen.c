@@ -13,7 +13,7 @@ struct longer {
 	const uint32_t *more;    /* by thread: so many events are new, at its beginning */
 	struct sched_ref *prefix; /* these, in order */
 	size_t n;
-	struct sched_view *v;
+	struct order_view *v;
 };
 
 static int by_step(const void *a, const void *b, void *arg)
@@ -65,7 +65,7 @@ static struct sched_ref shifted_cond(const struct longer *l, struct sched_ref r)
 static bool lengthen_order(const struct longer *l, const struct sched_order *o, bool partial,
 			   struct sched_order *out)
 {
-	struct check *c = check_new(l->v, o->fails ? CHECK_EXACT : CHECK_ONWARD, NULL, NULL);
+	struct order_check *c = order_check_new(l->v, o->fails ? ORDER_EXACT : ORDER_ONWARD, NULL, NULL);
 	uint32_t last = SYM_NONE;
 	bool good = true;
 
@@ -78,17 +78,17 @@ static bool lengthen_order(const struct longer *l, const struct sched_order *o, 
 		struct sched_ref r = out->refs[k];
 
 		/* Behind the branch it turns, a partial order may not satisfy what follows. */
-		if (check_step(c, l->v->first[r.thread] + r.index) != CHECK_OK && (!partial || k < l->n))
+		if (order_check_step(c, l->v->first[r.thread] + r.index) != ORDER_OK && (!partial || k < l->n))
 			good = false;
 		out->switches += last != SYM_NONE && last != r.thread;
 		last = r.thread;
 	}
 	if (!partial)
-		good = good && check_late(c) == CHECK_OK && (o->fails ? check_fails(c) : check_avoids(c));
+		good = good && order_check_late(c) == ORDER_OK && (o->fails ? order_check_fails(c) : order_check_avoids(c));
 	out->nvalues = expr_symbol_count(l->t->pool);
 	out->values = xcalloc(out->nvalues + 1, sizeof *out->values);
-	memcpy(out->values, check_values(c), out->nvalues * sizeof *out->values);
-	check_free(c);
+	memcpy(out->values, order_check_values(c), out->nvalues * sizeof *out->values);
+	order_check_free(c);
 	return good;
 }
 
@@ -129,7 +129,7 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
 				    enum sched_model model, const struct sched_answer *a,
 				    const uint32_t *more)
 {
-	struct longer l = { .was = was, .t = t, .more = more, .v = view_new(t, model, false) };
+	struct longer l = { .was = was, .t = t, .more = more, .v = order_view_new(t, model, false) };
 	struct sched_answer *out = xcalloc(1, sizeof *out);
 	bool good;
 
@@ -145,7 +145,7 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
 	out->cause_executed = a->cause_executed;
 	out->cause_tested = a->cause_tested;
 	out->cause_kept = a->cause_kept + (out->failing.n - a->failing.n);
-	view_free(l.v);
+	order_view_free(l.v);
 	free(l.prefix);
 	if (good)
 		return out;

@@ -32,7 +32,7 @@ struct value {
 };
 
 struct projections {
-	const struct sched_view *v;
+	const struct order_view *v;
 	bool failing;      /* the failure's condition counts as one of the path */
 	VEC(struct projection) list;
 	uint64_t *symbols; /* scratch for evaluation */
@@ -42,12 +42,12 @@ struct projections {
 	bool unknown;      /* set while walking symbols */
 };
 
-/* The lock that every access to the variable is made under, or VIEW_NONE. */
-static uint32_t common_lock(const struct sched_view *v, uint32_t var)
+/* The lock that every access to the variable is made under, or SYM_NONE. */
+static uint32_t common_lock(const struct order_view *v, uint32_t var)
 {
 	size_t no = v->t->nobjects;
 	bool *always = xmalloc(no + 1), some = false;
-	uint32_t *depth = xcalloc(no + 1, sizeof *depth), found = VIEW_NONE;
+	uint32_t *depth = xcalloc(no + 1, sizeof *depth), found = SYM_NONE;
 
 	memset(always, 1, no + 1);
 	for (size_t t = 0; t < v->t->nthreads; t++) {
@@ -55,18 +55,18 @@ static uint32_t common_lock(const struct sched_view *v, uint32_t var)
 		for (uint32_t i = v->first[t]; i < v->first[t + 1]; i++) {
 			const struct sym_event *e = v->ev[i].e;
 
-			if (view_acquires(e) && !view_shared(e))
+			if (order_acquires(e) && !order_shared(e))
 				depth[e->target]++;
 			else if (e->op == SYM_UNLOCK && depth[e->target])
 				depth[e->target]--;
-			if ((!view_reads(e) && !view_writes(e)) || e->target != var)
+			if ((!order_reads(e) && !order_writes(e)) || e->target != var)
 				continue;
 			some = true;
 			for (size_t o = 0; o < no; o++)
 				always[o] = always[o] && depth[o];
 		}
 	}
-	for (size_t o = 0; o < no && some && found == VIEW_NONE; o++)
+	for (size_t o = 0; o < no && some && found == SYM_NONE; o++)
 		if (always[o])
 			found = o;
 	free(always);
@@ -76,7 +76,7 @@ static uint32_t common_lock(const struct sched_view *v, uint32_t var)
 
 static void cut_steps(struct projections *p, struct projection *x)
 {
-	const struct sched_view *v = p->v;
+	const struct order_view *v = p->v;
 	uint32_t lock = common_lock(v, x->var);
 
 	for (size_t t = 0; t < v->t->nthreads; t++) {
@@ -88,18 +88,18 @@ static void cut_steps(struct projections *p, struct projection *x)
 
 			if (e->op == SYM_UNLOCK && e->target == lock)
 				joined = false;
-			if ((!view_reads(e) && !view_writes(e)) || e->target != x->var)
+			if ((!order_reads(e) && !order_writes(e)) || e->target != x->var)
 				continue;
 			if (joined)
 				l->steps.v[l->steps.n - 1].last = i;
 			else
 				vec_push(&l->steps, (struct step){ i, i });
-			joined = lock != VIEW_NONE;
+			joined = lock != SYM_NONE;
 		}
 	}
 }
 
-struct projections *project_new(const struct sched_view *v, const bool *var_matters, bool failing)
+struct projections *project_new(const struct order_view *v, const bool *var_matters, bool failing)
 {
 	struct projections *p = xcalloc(1, sizeof *p);
 	size_t nsyms = expr_symbol_count(v->t->pool);
@@ -155,7 +155,7 @@ static bool evaluable(struct projections *p, expr_id e)
 
 static bool conds_hold(struct projections *p, uint32_t i)
 {
-	const struct view_event *x = &p->v->ev[i];
+	const struct order_view_event *x = &p->v->ev[i];
 	expr_id failure = p->v->t->failure.condition;
 
 	if (p->failing && i == p->v->fail && failure && evaluable(p, failure) &&
@@ -174,14 +174,14 @@ static bool conds_hold(struct projections *p, uint32_t i)
 static bool do_step(struct projections *p, const struct projection *x, struct step s,
 		    uint32_t until, struct value *val)
 {
-	const struct sched_view *v = p->v;
+	const struct order_view *v = p->v;
 
 	p->epoch++;
 	for (uint32_t i = s.first; i < until; i++) {
 		const struct sym_event *e = v->ev[i].e;
 
-		if (i <= s.last && (view_reads(e) || view_writes(e)) && e->target == x->var) {
-			if (view_reads(e) && e->symbol && val->known) {
+		if (i <= s.last && (order_reads(e) || order_writes(e)) && e->target == x->var) {
+			if (order_reads(e) && e->symbol && val->known) {
 				uint64_t sym = expr_get(v->t->pool, e->symbol)->value;
 
 				p->symbols[sym] = val->v;
@@ -189,7 +189,7 @@ static bool do_step(struct projections *p, const struct projection *x, struct st
 				if (e->fixed && e->seen != val->v)
 					return false;
 			}
-			if (view_writes(e)) {
+			if (order_writes(e)) {
 				val->known = evaluable(p, e->value);
 				if (val->known)
 					val->v = expr_eval(v->t->pool, e->value, p->symbols);
@@ -278,7 +278,7 @@ static bool can_end(struct projections *p, struct projection *x, struct value va
 }
 
 /* Steps the real run has begun count as done: it is asked between sections only. */
-static bool locate(struct projections *p, const struct projection *x, const struct check *c)
+static bool locate(struct projections *p, const struct projection *x, const struct order_check *c)
 {
 	for (size_t t = 0; t < p->v->t->nthreads; t++) {
 		const struct lane *l = &x->lanes[t];
@@ -287,26 +287,26 @@ static bool locate(struct projections *p, const struct projection *x, const stru
 		while (lo < hi) {
 			uint32_t mid = (lo + hi) / 2;
 
-			if (check_executed(c, l->steps.v[mid].first))
+			if (order_check_executed(c, l->steps.v[mid].first))
 				lo = mid + 1;
 			else
 				hi = mid;
 		}
-		if (lo && !check_executed(c, l->steps.v[lo - 1].last))
+		if (lo && !order_check_executed(c, l->steps.v[lo - 1].last))
 			return false;
 		p->pos[t] = lo;
 	}
 	return true;
 }
 
-bool project_hopeful(struct projections *p, const struct check *c)
+bool project_hopeful(struct projections *p, const struct order_check *c)
 {
 	for (size_t i = 0; i < p->list.n; i++) {
 		struct projection *x = &p->list.v[i];
 
 		if (x->off || !locate(p, x, c))
 			continue;
-		if (!can_end(p, x, (struct value){ check_memory(c, x->var), true }, 0))
+		if (!can_end(p, x, (struct value){ order_check_memory(c, x->var), true }, 0))
 			return false;
 	}
 	return true;

@@ -13,7 +13,7 @@
 #ifndef CSCHED_SCHEDULE_PROJECT_H
 #define CSCHED_SCHEDULE_PROJECT_H
 
-#include "analyzer/schedule/check.h"
+#include "analyzer/order/check.h"
 
 struct projections;
 
@@ -21,9 +21,9 @@ struct projections;
  * For the variables that have few enough states, and sequential consistency.
  * failing: only orders that fail count as an end.
  */
-struct projections *project_new(const struct sched_view *v, const bool *var_matters, bool failing);
+struct projections *project_new(const struct order_view *v, const bool *var_matters, bool failing);
 void project_free(struct projections *p);
 /* False: from the state of c no complete order exists. */
-bool project_hopeful(struct projections *p, const struct check *c);
+bool project_hopeful(struct projections *p, const struct order_check *c);
 
 #endif

@@ -26,19 +26,19 @@ static bool constant(const struct expr_pool *p, expr_id e, uint64_t *value)
 }
 
 /* Was it read from this variable? */
-static bool read_from(const struct sched_view *v, expr_id e, uint32_t var)
+static bool read_from(const struct order_view *v, expr_id e, uint32_t var)
 {
 	const struct expr *x = expr_get(v->t->pool, e);
-	uint32_t r = x->op == EX_SYMBOL ? v->reader[x->value] : VIEW_NONE;
+	uint32_t r = x->op == EX_SYMBOL ? v->reader[x->value] : SYM_NONE;
 
-	return r != VIEW_NONE && v->ev[r].e->target == var;
+	return r != SYM_NONE && v->ev[r].e->target == var;
 }
 
 /*
  * Adds a constant to what was read there? Each such write counts once in a value at most, however
  * many updates are lost.
  */
-static bool adds(const struct sched_view *v, const struct sym_event *e, struct range *r)
+static bool adds(const struct order_view *v, const struct sym_event *e, struct range *r)
 {
 	const struct expr *x = expr_get(v->t->pool, e->value);
 	uint8_t width = v->t->vars[e->target].width;
@@ -63,7 +63,7 @@ static bool adds(const struct sched_view *v, const struct sym_event *e, struct r
 	return true;
 }
 
-static struct range range_of(const struct sched_view *v, uint32_t var)
+static struct range range_of(const struct order_view *v, uint32_t var)
 {
 	const struct sym_trace *t = v->t;
 	struct range r = { 0 };
@@ -75,7 +75,7 @@ static struct range range_of(const struct sched_view *v, uint32_t var)
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct sym_event *e = v->ev[i].e;
 
-		if (!view_writes(e) || e->target != var)
+		if (!order_writes(e) || e->target != var)
 			continue;
 		if (e->op == SYM_WRITE && constant(t->pool, e->value, &c))
 			base_at(&r, c, false);
@@ -102,7 +102,7 @@ static void note_symbol(void *arg, uint64_t symbol)
 	o->symbol = symbol;
 }
 
-bool range_always_fails(const struct sched_view *v)
+bool range_always_fails(const struct order_view *v)
 {
 	const struct sym_failure *f = &v->t->failure;
 	struct only o = { 0 };
@@ -113,7 +113,7 @@ bool range_always_fails(const struct sched_view *v)
 	if (!f->condition)
 		return false;
 	expr_symbols(v->t->pool, f->condition, note_symbol, &o);
-	if (o.n != 1 || v->reader[o.symbol] == VIEW_NONE)
+	if (o.n != 1 || v->reader[o.symbol] == SYM_NONE)
 		return false;
 	r = range_of(v, v->ev[v->reader[o.symbol]].e->target);
 	if (!r.known)

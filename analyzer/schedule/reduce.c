@@ -8,19 +8,19 @@
  * Time stamps and the values read are left aside unless asked for (enum sched_keeps): they bind
  * the run that was recorded, this is another one that fails in the same way.
  */
-#include "analyzer/schedule/regroup.h"
+#include "analyzer/order/regroup.h"
 #include "analyzer/schedule/work.h"
 
 #include <string.h>
 
 struct reduction {
 	struct work *w;
-	struct check *c, *start; /* start: before the stretch */
+	struct order_check *c, *start; /* start: before the stretch */
 	uint32_t *cur, *tmp;
 	size_t n;
 };
 
-size_t reduce_count(const struct sched_view *v, const uint32_t *order, size_t n)
+size_t reduce_count(const struct order_view *v, const uint32_t *order, size_t n)
 {
 	size_t switches = 0;
 
@@ -39,16 +39,16 @@ static bool same_values(const struct reduction *r)
 {
 	const struct sched_order *was = &r->w->a->recorded;
 
-	return !memcmp(check_values(r->c), was->values, was->nvalues * sizeof *was->values);
+	return !memcmp(order_check_values(r->c), was->values, was->nvalues * sizeof *was->values);
 }
 
 static bool still_fails(struct reduction *r)
 {
-	check_restore(r->c, r->start);
+	order_check_restore(r->c, r->start);
 	for (size_t k = 0; k < r->n; k++)
-		if (check_step(r->c, r->tmp[k]) != CHECK_OK)
+		if (order_check_step(r->c, r->tmp[k]) != ORDER_OK)
 			return false;
-	return check_late(r->c) == CHECK_OK && check_fails(r->c) &&
+	return order_check_late(r->c) == ORDER_OK && order_check_fails(r->c) &&
 	       (r->w->keeps < SCHED_KEEPS_VALUES || same_values(r));
 }
 
@@ -132,7 +132,7 @@ static void try_regrouped(struct reduction *r, bool backwards)
 	size_t before = reduce_count(r->w->v, r->cur, r->n);
 
 	memcpy(was, r->cur, r->n * sizeof *was);
-	if (regroup(r->w->v, was, r->n, backwards, r->tmp) && still_fails(r)) {
+	if (order_regroup(r->w->v, was, r->n, backwards, r->tmp) && still_fails(r)) {
 		memcpy(r->cur, r->tmp, r->n * sizeof *r->cur);
 		move_segments(r);
 		if (reduce_count(r->w->v, r->cur, r->n) >= before)
@@ -146,10 +146,10 @@ void reduce_switches(struct work *w)
 	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
 	struct reduction r = { .w = w, .n = w->n - from };
 
-	r.c = check_new(w->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, CHECK_EXACT, w->init, w->syms);
+	r.c = order_check_new(w->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, ORDER_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
-		check_step(r.c, w->order[k]);
-	r.start = check_save(r.c);
+		order_check_step(r.c, w->order[k]);
+	r.start = order_check_save(r.c);
 	r.cur = w->order + from;
 	r.tmp = xcalloc(r.n + 1, sizeof *r.tmp);
 	move_segments(&r);
@@ -158,7 +158,7 @@ void reduce_switches(struct work *w)
 		try_regrouped(&r, false);
 		try_regrouped(&r, true);
 	} while (reduce_count(w->v, r.cur, r.n) < before && !work_stopped(w));
-	check_free(r.start);
-	check_free(r.c);
+	order_check_free(r.start);
+	order_check_free(r.c);
 	free(r.tmp);
 }

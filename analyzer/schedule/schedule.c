@@ -18,9 +18,9 @@ static bool stop_asked(void *arg)
 
 static void work_init(struct work *w, const struct sym_trace *t, const struct sched_options *o)
 {
-	*w = (struct work){ .o = o, .phase = "failing schedule", .relax = VIEW_NONE };
-	w->v = view_new(t, o->model, o->use_times);
-	w->timeless = view_new(t, o->model, false);
+	*w = (struct work){ .o = o, .phase = "failing schedule", .relax = SYM_NONE };
+	w->v = order_view_new(t, o->model, o->use_times);
+	w->timeless = order_view_new(t, o->model, false);
 	w->limit = (struct smt_limit){ .stop = stop_asked, .arg = w, .most = o->effort };
 	if (o->timeout > 0)
 		w->limit.deadline = smt_now() + o->timeout;
@@ -36,8 +36,8 @@ static void work_init(struct work *w, const struct sym_trace *t, const struct sc
 
 static void work_free(struct work *w)
 {
-	view_free(w->v);
-	view_free(w->timeless);
+	order_view_free(w->v);
+	order_view_free(w->timeless);
 	free(w->init);
 	free(w->syms);
 	free(w->order);
@@ -53,8 +53,8 @@ static bool find_failing(struct work *w)
 	r = search_order(w, true);
 	if (r == SEARCH_NONE && w->v->use_times) {
 		/* What was executed is beyond doubt, clocks are not. */
-		view_free(w->v);
-		w->v = view_new(w->timeless->t, w->o->model, false);
+		order_view_free(w->v);
+		w->v = order_view_new(w->timeless->t, w->o->model, false);
 		guess_order(w, true);
 		r = search_order(w, true);
 		if (r == SEARCH_FOUND)

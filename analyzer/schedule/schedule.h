@@ -3,14 +3,12 @@
  * schedule, its root cause and alternates. Knows nothing of x86 or ELF.
  *
  * Everything in the answer has been executed by the independent checker
- * (check.h); what could not be confirmed is absent and `why` says so.
+ * (order/check.h); what could not be confirmed is absent and `why` says so.
  */
 #ifndef CSCHED_SCHEDULE_H
 #define CSCHED_SCHEDULE_H
 
 #include "analyzer/order/order.h"
-
-enum sched_model { SCHED_SC, SCHED_TSO };
 
 /* What the reduced failing schedule keeps of the recorded run: it strays less far, which not every
  * run bears. */

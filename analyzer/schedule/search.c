@@ -17,12 +17,12 @@ struct break_point {
 
 static struct break_point execute(struct work *w, bool failing)
 {
-	struct check *c = check_new(w->v, CHECK_EXACT, w->init, w->syms);
+	struct order_check *c = order_check_new(w->v, ORDER_EXACT, w->init, w->syms);
 	struct break_point b = { 0 };
 
-	b.good = check_order(c, w->order, w->n, &b.at) == CHECK_OK &&
-		 (!failing || check_fails(c));
-	check_free(c);
+	b.good = order_check_run(c, w->order, w->n, &b.at) == ORDER_OK &&
+		 (!failing || order_check_fails(c));
+	order_check_free(c);
 	return b;
 }
 
@@ -36,8 +36,8 @@ static void take_solution(struct work *w, struct encoding *c, size_t from)
 static enum smt_result solve_window(struct work *w, size_t from, size_t to, bool failing,
 				    bool free_init)
 {
-	struct check *c = work_state(w, from, CHECK_EXACT);
-	struct window *win = window_new(c, w->order, from, to, w->n, CHECK_EXACT, VIEW_NONE, false);
+	struct order_check *c = work_state(w, from, ORDER_EXACT);
+	struct window *win = window_new(c, w->order, from, to, w->n, ORDER_EXACT, SYM_NONE, false);
 	struct encoding *enc;
 	enum smt_result r = SMT_UNSAT;
 	Z3_ast assume;
@@ -63,7 +63,7 @@ static bool has_unknowns(const struct work *w)
 		if (!w->v->t->vars[i].has_init)
 			return true;
 	for (size_t i = 0; i < expr_symbol_count(w->v->t->pool); i++)
-		if (w->v->reader[i] == VIEW_NONE)
+		if (w->v->reader[i] == SYM_NONE)
 			return true;
 	return false;
 }
@@ -126,7 +126,7 @@ enum search_result search_order(struct work *w, bool failing)
 
 static void describe_cond(struct work *w, struct strbuf *b, uint32_t k)
 {
-	const struct view_cond *d = &w->v->conds[k];
+	const struct order_view_cond *d = &w->v->conds[k];
 	const struct sym_cond *c = &w->v->t->threads[d->thread].conds[d->number];
 	char *text = expr_text(w->v->t->pool, d->cond);
 
@@ -144,8 +144,8 @@ static void describe_cond(struct work *w, struct strbuf *b, uint32_t k)
 
 char *search_conflict(struct work *w)
 {
-	struct check *c = work_state(w, 0, CHECK_EXACT);
-	struct window *win = window_new(c, w->order, 0, w->n, w->n, CHECK_EXACT, VIEW_NONE, false);
+	struct order_check *c = work_state(w, 0, ORDER_EXACT);
+	struct window *win = window_new(c, w->order, 0, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
 	struct encoding *enc;
 	struct strbuf b = { 0 };
 	VEC(Z3_ast) assume = { 0 };

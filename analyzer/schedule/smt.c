@@ -54,7 +54,7 @@ struct smt *smt_new(struct smt_limit *limit)
 	Z3_set_error_handler(s->z, ignore_error);
 	s->s = Z3_mk_simple_solver(s->z);
 	Z3_solver_inc_ref(s->z, s->s);
-	s->g = acy_new();
+	s->g = order_acyclic_new();
 	s->limit = limit;
 	set_params(s, UINT32_MAX, 0);
 	return s;
@@ -69,7 +69,7 @@ void smt_free(struct smt *s)
 	Z3_solver_dec_ref(s->z, s->s);
 	Z3_del_context(s->z);
 	smt_propagator_free(s->prop);
-	acy_free(s->g);
+	order_acyclic_free(s->g);
 	vec_free(&s->atoms);
 	vec_free(&s->core);
 	free(s->table);
@@ -179,7 +179,7 @@ Z3_ast smt_lt(struct smt *s, uint32_t a, uint32_t b)
 
 bool smt_start(struct smt *s)
 {
-	if (!acy_start(s->g))
+	if (!order_acyclic_start(s->g))
 		return false;
 	s->prop = smt_propagator_new(s);
 	return true;
@@ -244,14 +244,14 @@ static void count_question(const struct smt *s, Z3_lbool answer, double spent)
 static Z3_lbool ask(struct smt *s, const Z3_ast *assume, size_t n, double effort)
 {
 	unsigned before = resources_used(s);
-	uint64_t looked = acy_looked_at(s->g);
+	uint64_t looked = order_acyclic_looked_at(s->g);
 	Z3_lbool r;
 
 	s->look_end = effort > 0 ? looked + (uint64_t)(effort * NODES) : UINT64_MAX;
 	set_params(s, time_left(s, effort),
 		   effort > 0 && effort < 300 ? (unsigned)(effort * RESOURCES) : 0);
 	r = Z3_solver_check_assumptions(s->z, s->s, n, assume);
-	count_question(s, r, (resources_used(s) - before) / RESOURCES + (acy_looked_at(s->g) - looked) / NODES);
+	count_question(s, r, (resources_used(s) - before) / RESOURCES + (order_acyclic_looked_at(s->g) - looked) / NODES);
 	return r;
 }
 
@@ -306,12 +306,12 @@ void smt_order(struct smt *s, const uint64_t *rank, uint32_t *out)
 	for (size_t i = 0; i < n; i++) {
 		const struct smt_atom *x = &s->atoms.v[atoms[i]];
 
-		acy_add(s->g, x->a, x->b, atoms[i], &cycle);
+		order_acyclic_add(s->g, x->a, x->b, atoms[i], &cycle);
 		in[i] = !cycle;
 	}
-	acy_sort(s->g, rank, out);
+	order_acyclic_sort(s->g, rank, out);
 	for (size_t i = n; i-- > 0;)
 		if (in[i])
-			acy_undo(s->g, s->atoms.v[atoms[i]].a, s->atoms.v[atoms[i]].b);
+			order_acyclic_undo(s->g, s->atoms.v[atoms[i]].a, s->atoms.v[atoms[i]].b);
 	free(in);
 }

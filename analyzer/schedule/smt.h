@@ -9,7 +9,7 @@
 #ifndef CSCHED_SCHEDULE_SMT_H
 #define CSCHED_SCHEDULE_SMT_H
 
-#include "analyzer/schedule/acyclic.h"
+#include "analyzer/order/acyclic.h"
 #include "common/vec.h"
 
 #include <z3.h>
@@ -45,7 +45,7 @@ struct smt_limit {
 struct smt {
 	Z3_context z;
 	Z3_solver s;
-	struct acy *g;
+	struct order_acyclic *g;
 	VEC(struct smt_atom) atoms;
 	uint32_t *table; /* (a, b) -> 1 + atom */
 	size_t table_cap;
@@ -80,7 +80,7 @@ enum smt_result smt_check(struct smt *s, const Z3_ast *assume, size_t n, double 
 void smt_take_core(struct smt *s);
 bool smt_is_true(struct smt *s, Z3_ast lit);
 uint64_t smt_value(struct smt *s, Z3_ast term);
-/* The nodes in an order of the last SMT_SAT: see acy_sort(). */
+/* The nodes in an order of the last SMT_SAT: see order_acyclic_sort(). */
 void smt_order(struct smt *s, const uint64_t *rank, uint32_t *out);
 
 bool smt_expired(struct smt_limit *l);

@@ -49,7 +49,7 @@ static void on_pop(void *arg, unsigned n)
 			continue;
 		}
 		p->state[k] = UNSET;
-		acy_undo(p->s->g, p->s->atoms.v[k].a, p->s->atoms.v[k].b);
+		order_acyclic_undo(p->s->g, p->s->atoms.v[k].a, p->s->atoms.v[k].b);
 	}
 }
 
@@ -87,7 +87,7 @@ static void on_fixed(void *arg, Z3_solver_callback cb, unsigned id, Z3_ast value
 	size_t n;
 
 	if (++p->polls % POLL_EVERY == 0 &&
-	    (acy_looked_at(p->s->g) > p->s->look_end || smt_expired(p->s->limit)))
+	    (order_acyclic_looked_at(p->s->g) > p->s->look_end || smt_expired(p->s->limit)))
 		Z3_interrupt(p->s->z);
 	if (Z3_get_bool_value(p->s->z, value) != Z3_L_TRUE) {
 		if (p->state[k] == UNSET) {
@@ -98,15 +98,15 @@ static void on_fixed(void *arg, Z3_solver_callback cb, unsigned id, Z3_ast value
 	}
 	p->cb = cb;
 	p->cause = k;
-	n = acy_add(p->s->g, x->a, x->b, k, &cycle);
+	n = order_acyclic_add(p->s->g, x->a, x->b, k, &cycle);
 	if (cycle) {
-		explain(p, acy_labels(p->s->g), n, Z3_mk_false(p->s->z));
+		explain(p, order_acyclic_labels(p->s->g), n, Z3_mk_false(p->s->z));
 		return;
 	}
 	p->state[k] = TRUE_EDGE;
 	vec_push(&p->trail, k);
 	if (p->s->propagate)
-		acy_implied(p->s->g, x->a, x->b, IMPLIED_LIMIT, p->state, on_implied, p);
+		order_acyclic_implied(p->s->g, x->a, x->b, IMPLIED_LIMIT, p->state, on_implied, p);
 }
 
 static void on_final(void *arg, Z3_solver_callback cb)
@@ -142,7 +142,7 @@ struct smt_propagator *smt_propagator_new(struct smt *s)
 		}
 		p->by_id[id] = i;
 		if (s->propagate)
-			acy_candidate(s->g, s->atoms.v[i].a, s->atoms.v[i].b, i);
+			order_acyclic_candidate(s->g, s->atoms.v[i].a, s->atoms.v[i].b, i);
 	}
 	return p;
 }

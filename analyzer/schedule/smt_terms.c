@@ -47,10 +47,10 @@ static Z3_ast symbol(struct smt_terms *x, const struct expr *n)
 	uint32_t reader = c->v->reader[n->value];
 	char name[32];
 
-	if (reader != VIEW_NONE && !window_has(c->w, reader))
-		return smt_number(c, n->width, check_values(c->w->start)[n->value]);
-	if (reader == VIEW_NONE && !c->w->free_init)
-		return smt_number(c, n->width, check_values(c->w->start)[n->value]);
+	if (reader != SYM_NONE && !window_has(c->w, reader))
+		return smt_number(c, n->width, order_check_values(c->w->start)[n->value]);
+	if (reader == SYM_NONE && !c->w->free_init)
+		return smt_number(c, n->width, order_check_values(c->w->start)[n->value]);
 	/* A branch on its exact value pins it: Z3 folds what depends on it. */
 	if (c->is_known[n->value])
 		return smt_number(c, n->width, c->known[n->value]);

@@ -8,7 +8,7 @@
 
 /* What other threads last did to one variable or object. */
 struct last {
-	uint32_t *write, *other; /* by thread: event, or VIEW_NONE */
+	uint32_t *write, *other; /* by thread: event, or SYM_NONE */
 };
 
 struct edges {
@@ -34,7 +34,7 @@ static void last_init(struct last *l, size_t nthreads)
  */
 static bool is_carried(const struct study *s, size_t first, uint32_t a, uint32_t b)
 {
-	const struct view_event *ev = s->w->v->ev;
+	const struct order_view_event *ev = s->w->v->ev;
 
 	for (size_t k = s->edges.n; k-- > first;) {
 		const struct study_edge *e = &s->edges.v[k];
@@ -51,7 +51,7 @@ static void add_edge(struct study *s, uint32_t a, uint32_t b)
 {
 	size_t first = s->edges.n > CARRY_SEARCH ? s->edges.n - CARRY_SEARCH : 0;
 
-	if (a == VIEW_NONE || encode_must(s->enc, a, b) || is_carried(s, first, a, b))
+	if (a == SYM_NONE || encode_must(s->enc, a, b) || is_carried(s, first, a, b))
 		return;
 	vec_push(&s->edges, (struct study_edge){ a, b, encode_edge(s->enc, a, b),
 						 encode_edge(s->enc, b, a) });
@@ -73,12 +73,12 @@ static void access_edges(struct edges *x, uint32_t i)
 			continue;
 		add_edge(x->s, l->write[t], i);
 		/* Program order carries a read that comes before the write already named. */
-		if (view_writes(e) && l->other[t] != VIEW_NONE &&
-		    (l->write[t] == VIEW_NONE || l->other[t] > l->write[t] ||
+		if (order_writes(e) && l->other[t] != SYM_NONE &&
+		    (l->write[t] == SYM_NONE || l->other[t] > l->write[t] ||
 		     x->s->w->v->model == SCHED_TSO))
 			add_edge(x->s, l->other[t], i);
 	}
-	if (view_writes(e))
+	if (order_writes(e))
 		l->write[e->thread] = i;
 	else
 		l->other[e->thread] = i;
@@ -100,11 +100,11 @@ static void object_edges(struct edges *x, uint32_t i, uint32_t object)
 /* For a lock the acquisitions tell the order; for the rest every operation does. */
 static void sync_edges(struct edges *x, uint32_t i)
 {
-	const struct view_event *v = &x->s->w->v->ev[i];
+	const struct order_view_event *v = &x->s->w->v->ev[i];
 
-	if (view_acquires(v->e) || v->e->op == SYM_TRYLOCK || v->e->op == SYM_TRYRDLOCK)
+	if (order_acquires(v->e) || v->e->op == SYM_TRYLOCK || v->e->op == SYM_TRYRDLOCK)
 		object_edges(x, i, v->e->target);
-	else if (v->e->op == SYM_UNLOCK && v->wait != VIEW_NONE)
+	else if (v->e->op == SYM_UNLOCK && v->wait != SYM_NONE)
 		object_edges(x, i, x->s->w->v->ev[v->wait].e->target);
 	else if (v->e->op >= SYM_WAIT && v->e->op <= SYM_ONCE_END)
 		object_edges(x, i, v->e->target);
@@ -116,7 +116,7 @@ static void edges_at(struct edges *x, uint32_t i)
 
 	if (!window_has(x->s->win, i))
 		return;
-	if (view_reads(e) || view_writes(e)) {
+	if (order_reads(e) || order_writes(e)) {
 		if (x->var_matters[e->target])
 			access_edges(x, i);
 	} else if (x->s->w->v->deadlock) {
@@ -126,7 +126,7 @@ static void edges_at(struct edges *x, uint32_t i)
 
 static void collect_edges(struct study *s)
 {
-	const struct sched_view *v = s->w->v;
+	const struct order_view *v = s->w->v;
 	struct edges x = { .s = s };
 
 	x.vars = xcalloc(v->t->nvars + 1, sizeof *x.vars);
@@ -135,7 +135,7 @@ static void collect_edges(struct study *s)
 	for (uint32_t l = 0; l < s->win->n; l++) {
 		const struct sym_event *e = v->ev[s->win->events[l]].e;
 
-		if (view_reads(e) && e->symbol &&
+		if (order_reads(e) && e->symbol &&
 		    s->enc->needed[expr_get(v->t->pool, e->symbol)->value])
 			x.var_matters[e->target] = true;
 	}
@@ -161,7 +161,7 @@ static void collect_edges(struct study *s)
 static size_t before_sleepers(const struct work *w, size_t from)
 {
 	for (uint32_t i = 0; i < w->v->n; i++) {
-		const struct view_event *x = &w->v->ev[i];
+		const struct order_view_event *x = &w->v->ev[i];
 
 		if (x->pending && x->e->op == SYM_WAIT) {
 			uint64_t r = w->rank[w->v->first[x->e->thread] + x->e->link];
@@ -176,21 +176,21 @@ static size_t before_sleepers(const struct work *w, size_t from)
 struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diverge)
 {
 	struct study *s = xcalloc(1, sizeof *s);
-	struct check *c;
+	struct order_check *c;
 
 	s->w = w;
 	s->diverge = diverge;
 	s->to = to;
 	s->from = before_sleepers(w, to > window ? to - window : 0);
-	c = work_state(w, s->from, CHECK_ONWARD);
-	s->win = window_new(c, w->order, s->from, to, w->n, CHECK_ONWARD, diverge, w->trim);
+	c = work_state(w, s->from, ORDER_ONWARD);
+	s->win = window_new(c, w->order, s->from, to, w->n, ORDER_ONWARD, diverge, w->trim);
 	s->win->relax = w->relax;
 	s->enc = encode_new(s->win, &w->limit, false);
 	if (!s->enc->contradiction)
 		collect_edges(s);
 	encode_start(s->enc);
-	s->run = work_state(w, s->from, CHECK_ONWARD);
-	s->base = check_save(s->run);
+	s->run = work_state(w, s->from, ORDER_ONWARD);
+	s->base = order_check_save(s->run);
 	s->place = xcalloc(w->v->n + 1, sizeof *s->place);
 	return s;
 }
@@ -204,8 +204,8 @@ void study_free(struct study *s)
 	vec_free(&s->edges);
 	vec_free(&s->assume);
 	free(s->witness);
-	check_free(s->base);
-	check_free(s->run);
+	order_check_free(s->base);
+	order_check_free(s->run);
 	free(s->place);
 	free(s);
 }
@@ -222,7 +222,7 @@ enum smt_result study_ask(struct study *s, const uint32_t *keep, size_t nkeep, u
 	vec_push(&s->assume, s->enc->avoids);
 	for (size_t i = 0; i < nkeep; i++)
 		vec_push(&s->assume, s->edges.v[keep[i]].keep);
-	if (turned != VIEW_NONE)
+	if (turned != SYM_NONE)
 		vec_push(&s->assume, s->edges.v[turned].turned);
 	for (uint32_t l = 0; s->everybody && l < s->win->n; l++)
 		if (s->enc->exec[l])
@@ -237,7 +237,7 @@ uint32_t *study_order(struct study *s, size_t *n)
 	memcpy(order, s->w->order, s->from * sizeof *order);
 	*n = s->from + encode_order(s->enc, s->w->rank, order + s->from);
 	/* Exact up to the branch that goes elsewhere, and there it ends. */
-	for (size_t k = s->from; s->diverge != VIEW_NONE && k < *n; k++)
+	for (size_t k = s->from; s->diverge != SYM_NONE && k < *n; k++)
 		if (order[k] == s->w->v->conds[s->diverge].after)
 			*n = k + 1;
 	return order;

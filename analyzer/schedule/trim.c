@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct trim {
-	const struct sched_view *v;
+	const struct order_view *v;
 	uint32_t *rank;   /* by event: its place in the order */
 	uint32_t *cut;    /* by thread: first event left out */
 	uint32_t branch;  /* the event behind which it goes elsewhere */
@@ -23,7 +23,7 @@ struct trim {
 /* ---- which variables matter ---- */
 
 struct mark {
-	const struct sched_view *v;
+	const struct order_view *v;
 	bool *var;
 	VEC(uint32_t) vars;
 };
@@ -31,9 +31,9 @@ struct mark {
 static void mark_var(void *arg, uint64_t symbol)
 {
 	struct mark *m = arg;
-	uint32_t r = m->v->reader[symbol], var = r == VIEW_NONE ? 0 : m->v->ev[r].e->target;
+	uint32_t r = m->v->reader[symbol], var = r == SYM_NONE ? 0 : m->v->ev[r].e->target;
 
-	if (r == VIEW_NONE || m->var[var])
+	if (r == SYM_NONE || m->var[var])
 		return;
 	m->var[var] = true;
 	vec_push(&m->vars, var);
@@ -41,7 +41,7 @@ static void mark_var(void *arg, uint64_t symbol)
 
 static void find_matters(struct trim *x)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	const struct expr_pool *p = v->t->pool;
 	struct mark m = { .v = v, .var = x->matters };
 
@@ -50,13 +50,13 @@ static void find_matters(struct trim *x)
 	if (v->t->failure.condition)
 		expr_symbols(p, v->t->failure.condition, mark_var, &m);
 	for (uint32_t i = 0; i < v->n; i++)
-		if (view_reads(v->ev[i].e) && v->ev[i].e->fixed && v->ev[i].e->symbol)
+		if (order_reads(v->ev[i].e) && v->ev[i].e->fixed && v->ev[i].e->symbol)
 			mark_var(&m, expr_get(p, v->ev[i].e->symbol)->value);
 	while (m.vars.n) {
 		uint32_t var = m.vars.v[--m.vars.n];
 
 		for (uint32_t i = 0; i < v->n; i++)
-			if (view_writes(v->ev[i].e) && v->ev[i].e->target == var)
+			if (order_writes(v->ev[i].e) && v->ev[i].e->target == var)
 				expr_symbols(p, v->ev[i].e->value, mark_var, &m);
 	}
 	vec_free(&m.vars);
@@ -82,19 +82,19 @@ static void keep(struct trim *x, uint32_t i)
 
 static bool is_access(const struct sym_event *e)
 {
-	return view_reads(e) || view_writes(e);
+	return order_reads(e) || order_writes(e);
 }
 
 /* The last write that event i saw, in the order at hand. */
 static void keep_write(struct trim *x, uint32_t i)
 {
-	uint32_t best = VIEW_NONE;
+	uint32_t best = SYM_NONE;
 
 	for (uint32_t k = 0; k < x->v->n; k++)
-		if (view_writes(x->v->ev[k].e) && x->v->ev[k].e->target == x->v->ev[i].e->target &&
-		    x->rank[k] < x->rank[i] && (best == VIEW_NONE || x->rank[k] > x->rank[best]))
+		if (order_writes(x->v->ev[k].e) && x->v->ev[k].e->target == x->v->ev[i].e->target &&
+		    x->rank[k] < x->rank[i] && (best == SYM_NONE || x->rank[k] > x->rank[best]))
 			best = k;
-	if (best != VIEW_NONE)
+	if (best != SYM_NONE)
 		keep(x, best);
 }
 
@@ -111,14 +111,14 @@ static void keep_operations(struct trim *x, uint32_t i)
 
 static bool is_lock(const struct sym_event *e)
 {
-	return view_acquires(e) || e->op == SYM_UNLOCK || e->op == SYM_TRYLOCK ||
+	return order_acquires(e) || e->op == SYM_UNLOCK || e->op == SYM_TRYLOCK ||
 	       e->op == SYM_TRYRDLOCK;
 }
 
-/* The event with which the thread lets go of the lock it holds where it is cut off; or VIEW_NONE. */
+/* The event with which the thread lets go of the lock it holds where it is cut off; or SYM_NONE. */
 static uint32_t release_behind(const struct trim *x, uint32_t thread, uint32_t object)
 {
-	const struct sched_view *v = x->v;
+	const struct order_view *v = x->v;
 	long depth = v->t->objects[object].owner == thread;
 
 	for (uint32_t k = v->first[thread]; k < v->first[thread + 1]; k++) {
@@ -126,14 +126,14 @@ static uint32_t release_behind(const struct trim *x, uint32_t thread, uint32_t o
 
 		if (is_access(e) || e->target != object || (k >= x->cut[thread] && !depth))
 			continue;
-		if (view_acquires(e) && k < x->cut[thread])
+		if (order_acquires(e) && k < x->cut[thread])
 			depth++;
 		else if (e->op == SYM_UNLOCK && depth)
 			depth--;
 		if (k >= x->cut[thread] && !depth)
 			return k;
 	}
-	return VIEW_NONE;
+	return SYM_NONE;
 }
 
 /* Who has a lock that somebody needs stays until it has let it go. */
@@ -141,10 +141,10 @@ static void keep_releases(struct trim *x)
 {
 	for (uint32_t o = 0; o < x->v->t->nobjects; o++)
 		for (uint32_t t = 0; x->taken[o] && t < x->v->t->nthreads; t++) {
-			uint32_t k = t == x->v->ev[x->branch].e->thread ? VIEW_NONE :
+			uint32_t k = t == x->v->ev[x->branch].e->thread ? SYM_NONE :
 									  release_behind(x, t, o);
 
-			if (k != VIEW_NONE)
+			if (k != SYM_NONE)
 				keep(x, k);
 		}
 }
@@ -154,7 +154,7 @@ static void look_at(struct trim *x, uint32_t i)
 	const struct sym_event *e = x->v->ev[i].e;
 
 	if (is_access(e)) {
-		if (view_reads(e) && (x->matters[e->target] || e->fixed))
+		if (order_reads(e) && (x->matters[e->target] || e->fixed))
 			keep_write(x, i);
 	} else if (e->op == SYM_JOIN) {
 		if (x->v->first[e->peer + 1] > x->v->first[e->peer])
@@ -164,17 +164,17 @@ static void look_at(struct trim *x, uint32_t i)
 	} else if (e->target != SYM_NONE) {
 		keep_operations(x, i);
 	}
-	if (e->index == 0 && x->v->forked_by[e->thread] != VIEW_NONE)
+	if (e->index == 0 && x->v->forked_by[e->thread] != SYM_NONE)
 		keep(x, x->v->forked_by[e->thread]);
 }
 
-bool trim_cuts(const struct sched_view *v, const uint32_t *order, size_t n, uint32_t diverge,
+bool trim_cuts(const struct order_view *v, const uint32_t *order, size_t n, uint32_t diverge,
 	       uint32_t *cut)
 {
 	struct trim x = { .v = v, .cut = cut, .branch = v->conds[diverge].after };
 	uint32_t failing = v->t->failure.thread, fail;
 
-	if (v->n > TRIM_EVENTS || x.branch == VIEW_NONE || failing == SYM_NONE || v->fail == VIEW_NONE ||
+	if (v->n > TRIM_EVENTS || x.branch == SYM_NONE || failing == SYM_NONE || v->fail == SYM_NONE ||
 	    failing == v->conds[diverge].thread)
 		return false;
 	fail = v->fail;

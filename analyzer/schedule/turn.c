@@ -33,7 +33,7 @@ static size_t section_edge(const struct turn *x, size_t k, bool begin)
 		e = x->w->v->ev[x->w->order[i]].e;
 		if (e->thread != thread)
 			continue;
-		if (view_acquires(e))
+		if (order_acquires(e))
 			depth += begin ? 1 : -1;
 		else if (e->op == SYM_UNLOCK)
 			depth += begin ? -1 : 1;
@@ -96,14 +96,14 @@ static bool keeps(struct study *s, const uint32_t *order, size_t n, const uint32
 
 bool study_avoids(struct study *s, const uint32_t *order, size_t n)
 {
-	check_restore(s->run, s->base);
-	check_set_diverge(s->run, s->diverge);
-	check_set_relax(s->run, s->w->relax);
+	order_check_restore(s->run, s->base);
+	order_check_set_diverge(s->run, s->diverge);
+	order_check_set_relax(s->run, s->w->relax);
 	work_executed(s->w, n);
 	for (size_t k = 0; k < n; k++)
-		if (check_step(s->run, order[k]) != CHECK_OK)
+		if (order_check_step(s->run, order[k]) != ORDER_OK)
 			return false;
-	return check_late(s->run) == CHECK_OK && check_avoids(s->run);
+	return order_check_late(s->run) == ORDER_OK && order_check_avoids(s->run);
 }
 
 /* Without what lies behind a branch that goes elsewhere; the others go on as recorded. */
@@ -112,7 +112,7 @@ static size_t leave_out(const struct study *s, uint32_t *order)
 	size_t all = s->w->n - s->from, n = 0;
 
 	for (size_t k = 0; k < all; k++)
-		if (s->diverge == VIEW_NONE || window_has(s->win, order[k]))
+		if (s->diverge == SYM_NONE || window_has(s->win, order[k]))
 			order[n++] = order[k];
 	return n;
 }
@@ -120,7 +120,7 @@ static size_t leave_out(const struct study *s, uint32_t *order)
 /* An order that leaves the recorded path ends with the event behind which that is. */
 static size_t exact_part(const struct study *s, const uint32_t *order, size_t n)
 {
-	for (size_t k = 0; s->diverge != VIEW_NONE && k < n; k++)
+	for (size_t k = 0; s->diverge != SYM_NONE && k < n; k++)
 		if (order[k] == s->w->v->conds[s->diverge].after)
 			return k + 1;
 	return n;
@@ -189,12 +189,12 @@ void turn_sort(const struct study *s, uint32_t *edges, size_t n)
 
 uint32_t turn_any(struct study *s, uint32_t *out)
 {
-	uint32_t *edges = xcalloc(s->edges.n + 1, sizeof *edges), found = VIEW_NONE;
+	uint32_t *edges = xcalloc(s->edges.n + 1, sizeof *edges), found = SYM_NONE;
 
 	for (uint32_t k = 0; k < s->edges.n; k++)
 		edges[k] = k;
 	turn_sort(s, edges, s->edges.n);
-	for (size_t i = 0; i < s->edges.n && i < TURN_LIMIT && found == VIEW_NONE; i++) {
+	for (size_t i = 0; i < s->edges.n && i < TURN_LIMIT && found == SYM_NONE; i++) {
 		s->w->a->stats.pairs_tried++;
 		if (turn_directly(s, edges[i], NULL, 0, out))
 			found = edges[i];

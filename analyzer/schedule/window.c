@@ -21,19 +21,19 @@ static void add_event(struct window *w, uint32_t i)
  */
 static void find_cuts(const struct window *w, uint32_t *cut)
 {
-	const struct sched_view *v = w->v;
-	const struct view_cond *d = &v->conds[w->diverge];
+	const struct order_view *v = w->v;
+	const struct order_view_cond *d = &v->conds[w->diverge];
 	bool changed = true;
 
 	for (size_t t = 0; t < v->t->nthreads; t++)
 		cut[t] = v->first[t + 1];
-	cut[d->thread] = d->after == VIEW_NONE ? v->first[d->thread] : d->after + 1;
+	cut[d->thread] = d->after == SYM_NONE ? v->first[d->thread] : d->after + 1;
 	while (changed) {
 		changed = false;
 		for (size_t t = 0; t < v->t->nthreads; t++) {
 			uint32_t fork = v->forked_by[t];
 
-			if (fork != VIEW_NONE && fork >= cut[v->ev[fork].e->thread] &&
+			if (fork != SYM_NONE && fork >= cut[v->ev[fork].e->thread] &&
 			    cut[t] > v->first[t]) {
 				cut[t] = v->first[t];
 				changed = true;
@@ -68,26 +68,26 @@ static void cut_at_branch(struct window *w, const uint32_t *order, size_t n, boo
 	free(cut);
 }
 
-struct window *window_new(struct check *c, const uint32_t *order, size_t from, size_t to,
-			  size_t n, enum check_end end, uint32_t diverge, bool trim)
+struct window *window_new(struct order_check *c, const uint32_t *order, size_t from, size_t to,
+			  size_t n, enum order_end end, uint32_t diverge, bool trim)
 {
 	struct window *w = xcalloc(1, sizeof *w);
-	const struct sched_view *v;
+	const struct order_view *v;
 
 	w->start = c;
-	v = w->v = check_view(c);
+	v = w->v = order_check_view(c);
 	w->lo = xcalloc(v->nchains + 1, sizeof *w->lo);
 	w->hi = xcalloc(v->nchains + 1, sizeof *w->hi);
 	w->to_end = to == n;
 	w->end = end;
 	w->diverge = diverge;
-	w->relax = VIEW_NONE;
+	w->relax = SYM_NONE;
 	for (size_t k = from; k < to; k++)
 		add_event(w, order[k]);
 	for (uint32_t i = 0; w->to_end && i < v->n; i++)
 		if (v->ev[i].pending)
 			add_event(w, i);
-	if (diverge != VIEW_NONE)
+	if (diverge != SYM_NONE)
 		cut_at_branch(w, order, n, trim);
 	w->events = xcalloc(v->n + 1, sizeof *w->events);
 	w->local = xmalloc((v->n + 1) * sizeof *w->local);
@@ -102,7 +102,7 @@ struct window *window_new(struct check *c, const uint32_t *order, size_t from, s
 	for (uint32_t l = 0; l < w->n; l++)
 		w->place[l] = to - from;
 	for (size_t k = from; k < to; k++)
-		if (w->local[order[k]] != VIEW_NONE)
+		if (w->local[order[k]] != SYM_NONE)
 			w->place[w->local[order[k]]] = k - from;
 	return w;
 }
@@ -111,7 +111,7 @@ void window_free(struct window *w)
 {
 	if (!w)
 		return;
-	check_free(w->start);
+	order_check_free(w->start);
 	free(w->lo);
 	free(w->hi);
 	free(w->events);

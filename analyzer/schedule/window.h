@@ -6,21 +6,21 @@
 #ifndef CSCHED_SCHEDULE_WINDOW_H
 #define CSCHED_SCHEDULE_WINDOW_H
 
-#include "analyzer/schedule/check.h"
+#include "analyzer/order/check.h"
 
 struct window {
-	const struct sched_view *v;
+	const struct order_view *v;
 	uint32_t *lo, *hi;  /* by chain: positions [lo, hi) */
-	struct check *start; /* state before it; owned */
+	struct order_check *start; /* state before it; owned */
 	bool free_init;     /* unknown initial values are for the solver to choose */
 	bool to_end;        /* nothing comes after it */
-	enum check_end end;
+	enum order_end end;
 	uint32_t n;
 	uint32_t *events;   /* chain by chain */
-	uint32_t *local;    /* event -> its index in events[], or VIEW_NONE */
+	uint32_t *local;    /* event -> its index in events[], or SYM_NONE */
 	size_t *place;    /* by local index: where it stands in the order it was made of */
-	uint32_t relax;     /* see check_set_relax(), or VIEW_NONE */
-	uint32_t diverge;   /* view.conds[] number whose negation is looked for, or VIEW_NONE:
+	uint32_t relax;     /* see order_check_set_relax(), or SYM_NONE */
+	uint32_t diverge;   /* view.conds[] number whose negation is looked for, or SYM_NONE:
 			     * its thread then ends where that branch is */
 };
 
@@ -30,8 +30,8 @@ struct window {
  * order[0..from). Pending events belong to it when it reaches the end. trim: where a thread
  * diverges, only what the failing thread needs stays of what comes behind that.
  */
-struct window *window_new(struct check *c, const uint32_t *order, size_t from, size_t to,
-			  size_t n, enum check_end end, uint32_t diverge, bool trim);
+struct window *window_new(struct order_check *c, const uint32_t *order, size_t from, size_t to,
+			  size_t n, enum order_end end, uint32_t diverge, bool trim);
 void window_free(struct window *w);
 
 /*
@@ -39,12 +39,12 @@ void window_free(struct window *w);
  * there; cut: by thread, the first event left out. False: it cannot be left out, or the branch
  * is the failing thread's own. (trim.c)
  */
-bool trim_cuts(const struct sched_view *v, const uint32_t *order, size_t n, uint32_t diverge,
+bool trim_cuts(const struct order_view *v, const uint32_t *order, size_t n, uint32_t diverge,
 	       uint32_t *cut);
 
 static inline bool window_has(const struct window *w, uint32_t event)
 {
-	return w->local[event] != VIEW_NONE;
+	return w->local[event] != SYM_NONE;
 }
 
 #endif

@@ -38,26 +38,26 @@ void work_executed(struct work *w, size_t events)
 	w->limit.spent += events / EXECUTED;
 }
 
-struct check *work_state(struct work *w, size_t from, enum check_end end)
+struct order_check *work_state(struct work *w, size_t from, enum order_end end)
 {
-	struct check *c = check_new(end == CHECK_EXACT ? w->v : w->timeless, end, w->init,
-				    w->syms);
+	struct order_check *c = order_check_new(end == ORDER_EXACT ? w->v : w->timeless, end, w->init,
+						w->syms);
 
 	for (size_t k = 0; k < from; k++)
-		check_step(c, w->order[k]);
+		order_check_step(c, w->order[k]);
 	return c;
 }
 
 bool work_avoids(struct work *w, const uint32_t *order, size_t n, uint32_t diverge)
 {
-	struct check *c = check_new(w->timeless, CHECK_ONWARD, w->init, w->syms);
+	struct order_check *c = order_check_new(w->timeless, ORDER_ONWARD, w->init, w->syms);
 	size_t at;
 	bool good;
 
-	check_set_diverge(c, diverge);
-	check_set_relax(c, w->relax);
-	good = check_order(c, order, n, &at) == CHECK_OK && check_avoids(c);
-	check_free(c);
+	order_check_set_diverge(c, diverge);
+	order_check_set_relax(c, w->relax);
+	good = order_check_run(c, order, n, &at) == ORDER_OK && order_check_avoids(c);
+	order_check_free(c);
 	return good;
 }
 
@@ -74,18 +74,18 @@ void work_rank(struct work *w)
 void work_export(struct work *w, const uint32_t *order, size_t n, bool fails,
 		 struct sched_order *out)
 {
-	struct check *c = check_new(w->timeless, CHECK_ONWARD, w->init, w->syms);
+	struct order_check *c = order_check_new(w->timeless, ORDER_ONWARD, w->init, w->syms);
 
 	out->refs = xcalloc(n + 1, sizeof *out->refs);
 	out->n = n;
 	out->fails = fails;
 	for (size_t k = 0; k < n; k++) {
-		check_step(c, order[k]);
-		out->refs[k] = view_ref(w->v, order[k]);
+		order_check_step(c, order[k]);
+		out->refs[k] = order_view_ref(w->v, order[k]);
 	}
 	out->switches = reduce_count(w->v, order, n);
 	out->nvalues = expr_symbol_count(w->v->t->pool);
 	out->values = xcalloc(out->nvalues + 1, sizeof *out->values);
-	memcpy(out->values, check_values(c), out->nvalues * sizeof *out->values);
-	check_free(c);
+	memcpy(out->values, order_check_values(c), out->nvalues * sizeof *out->values);
+	order_check_free(c);
 }

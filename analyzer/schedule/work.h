@@ -7,11 +7,12 @@
 
 #include "analyzer/schedule/encode.h"
 #include "analyzer/schedule/limits.h"
+#include "analyzer/schedule/schedule.h"
 
 struct work {
 	const struct sched_options *o;
-	struct sched_view *v;
-	struct sched_view *timeless; /* the same without time stamps: they tell what happened
+	struct order_view *v;
+	struct order_view *timeless; /* the same without time stamps: they tell what happened
 				      * in the recorded run and bind no other one */
 	struct smt_limit limit;
 	const char *phase;
@@ -19,7 +20,7 @@ struct work {
 	uint32_t *order;       /* a total order of all events but pending ones */
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
-	uint32_t relax;        /* for studies: see check_set_relax(), or VIEW_NONE */
+	uint32_t relax;        /* for studies: see order_check_set_relax(), or SYM_NONE */
 	bool always;           /* range_always_fails() */
 	bool trim;             /* for studies: see window_new() */
 	enum sched_keeps keeps; /* what reduce_switches() keeps */
@@ -39,13 +40,13 @@ enum search_result search_order(struct work *w, bool failing);
 /* The conditions that cannot hold together, as a sentence; malloc'd. */
 char *search_conflict(struct work *w);
 
-/* Executed as an alternate, with diverge as in check_set_diverge(): is it one? */
+/* Executed as an alternate, with diverge as in order_check_set_diverge(): is it one? */
 bool work_avoids(struct work *w, const uint32_t *order, size_t n, uint32_t diverge);
 /*
- * A state in which order[0..from) has been executed. CHECK_EXACT is about the
- * recorded run, with its time stamps, CHECK_ONWARD about runs that might be.
+ * A state in which order[0..from) has been executed. ORDER_EXACT is about the
+ * recorded run, with its time stamps, ORDER_ONWARD about runs that might be.
  */
-struct check *work_state(struct work *w, size_t from, enum check_end end);
+struct order_check *work_state(struct work *w, size_t from, enum order_end end);
 void work_rank(struct work *w);
 /* The solver was asked about so many events. */
 void work_asked(struct work *w, size_t events);
@@ -60,7 +61,7 @@ bool work_stopped(struct work *w);
 
 /* Context-switch reduction of w->order, which fails and keeps failing (reduce.c). */
 void reduce_switches(struct work *w);
-size_t reduce_count(const struct sched_view *v, const uint32_t *order, size_t n);
+size_t reduce_count(const struct order_view *v, const uint32_t *order, size_t n);
 
 /* Root cause and alternates (cause.c, alternate.c). */
 void find_writer_first(struct work *w); /* behind.c: of a deadlock for which no order of events accounts */
@@ -78,7 +79,7 @@ struct branch {
 /* Those that could go elsewhere, the last of the run first. *some: there are firm ones apart. */
 size_t find_branches(const struct work *w, struct branch *out, bool *some);
 /* No order of the recorded events makes the failure's condition false, by adding up (range.c). */
-bool range_always_fails(const struct sched_view *v);
+bool range_always_fails(const struct order_view *v);
 /* After find_cause(): which stores came too late (fence.c). */
 void find_delays(struct work *w);
 
@@ -103,7 +104,7 @@ struct study {
 	size_t nwitness;          /* ... if one was met when the window was chosen */
 	double floor;             /* effort the easiest question takes: comes on top */
 	bool by_states;           /* the states told what the solver did not know: ask them first */
-	struct check *run, *base; /* to execute orders of the window */
+	struct order_check *run, *base; /* to execute orders of the window */
 	uint64_t *place;          /* by event: scratch */
 };
 
@@ -126,11 +127,11 @@ bool study_avoids(struct study *s, const uint32_t *order, size_t n);
  */
 size_t turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_t nkeep,
 		   uint32_t *out);
-/* The same for any edge, nearest pairs first; VIEW_NONE when there is none. */
+/* The same for any edge, nearest pairs first; SYM_NONE when there is none. */
 uint32_t turn_any(struct study *s, uint32_t *out);
 void turn_sort(const struct study *s, uint32_t *edges, size_t n); /* nearest pairs first */
 /*
- * Is there an order of the window that keeps these edges, has that one (or VIEW_NONE) the
+ * Is there an order of the window that keeps these edges, has that one (or SYM_NONE) the
  * other way round and does not fail? By walking all its states, at most limit of them (exhaust.c); it is then in out.
  */
 #define EXHAUST_EVENTS 400

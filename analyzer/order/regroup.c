@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The same run with fewer context switches: what depends on what is kept (who
  * writes what whom reads, turns at each object, thread life), everything else
@@ -9,7 +10,7 @@
  * of them; the graph read backwards gives a second answer. Both are guesses at
  * the fewest (which is NP-hard); reduce.c executes them and moves on from there.
  */
-#include "analyzer/schedule/regroup.h"
+#include "analyzer/order/regroup.h"
 
 #include "common/vec.h"
 
@@ -21,11 +22,11 @@ struct arc {
 };
 
 struct graph {
-	const struct sched_view *v;
+	const struct order_view *v;
 	const uint32_t *order;
 	size_t n;
 	VEC(struct arc) arcs;
-	uint32_t *next;    /* by place: the thread's next place, or VIEW_NONE */
+	uint32_t *next;    /* by place: the thread's next place, or SYM_NONE */
 	uint32_t *outside; /* by place: arcs to it from places not yet taken */
 	uint32_t *first;   /* by place: its first successor in succ[]; [n] ends the last */
 	uint32_t *succ;
@@ -46,7 +47,7 @@ static uint32_t thread(const struct graph *g, uint32_t k)
 
 static void add_arc(struct graph *g, uint32_t from, uint32_t to)
 {
-	if (from != VIEW_NONE && thread(g, from) != thread(g, to))
+	if (from != SYM_NONE && thread(g, from) != thread(g, to))
 		vec_push(&g->arcs, (struct arc){ from, to });
 }
 
@@ -65,24 +66,24 @@ static void touch(struct graph *g, struct touched *x, uint32_t k, bool changes)
 
 static void touch_all(struct graph *g, struct touched *vars, struct touched *objects, uint32_t k)
 {
-	const struct view_event *x = &g->v->ev[g->order[k]];
+	const struct order_view_event *x = &g->v->ev[g->order[k]];
 	const struct sym_event *e = x->e;
 
-	if (e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW)
-		touch(g, &vars[e->target], k, view_writes(e));
+	if (order_is_access(e))
+		touch(g, &vars[e->target], k, order_writes(e));
 	else if (e->target != SYM_NONE)
 		touch(g, &objects[e->target], k, true);
-	if (x->wait != VIEW_NONE) /* the unlock of a wait begins it */
+	if (x->wait != SYM_NONE) /* the unlock of a wait begins it */
 		touch(g, &objects[g->v->ev[x->wait].e->target], k, true);
 }
 
 /* Thread life: the first event follows the fork, a join the last. */
 static void live(struct graph *g, const uint32_t *place, uint32_t k)
 {
-	const struct sched_view *v = g->v;
+	const struct order_view *v = g->v;
 	const struct sym_event *e = v->ev[g->order[k]].e;
 
-	if (e->index == 0 && v->forked_by[e->thread] != VIEW_NONE)
+	if (e->index == 0 && v->forked_by[e->thread] != SYM_NONE)
 		add_arc(g, place[v->forked_by[e->thread]], k);
 	if (e->op == SYM_JOIN && v->first[e->peer + 1] > v->first[e->peer])
 		add_arc(g, place[v->first[e->peer + 1] - 1], k);
@@ -99,9 +100,9 @@ static void find_arcs(struct graph *g)
 	for (uint32_t k = 0; k < g->n; k++)
 		place[g->order[k]] = k;
 	for (size_t i = 0; i < t->nvars; i++)
-		vars[i].last = VIEW_NONE;
+		vars[i].last = SYM_NONE;
 	for (size_t i = 0; i < t->nobjects; i++)
-		objects[i].last = VIEW_NONE;
+		objects[i].last = SYM_NONE;
 	for (uint32_t k = 0; k < g->n; k++) {
 		touch_all(g, vars, objects, k);
 		live(g, place, k);
@@ -148,10 +149,10 @@ static void link_places(struct graph *g, bool backwards)
 	free(ahead);
 }
 
-/* The place behind the run that begins at k, or VIEW_NONE when it goes to the thread's end. */
+/* The place behind the run that begins at k, or SYM_NONE when it goes to the thread's end. */
 static uint32_t run_end(const struct graph *g, uint32_t k, size_t *length)
 {
-	for (*length = 0; k != VIEW_NONE && !g->outside[k]; k = g->next[k])
+	for (*length = 0; k != SYM_NONE && !g->outside[k]; k = g->next[k])
 		++*length;
 	return k;
 }
@@ -174,7 +175,7 @@ static bool must_end(struct graph *g, uint32_t k, uint32_t end)
 			return true;
 		for (uint32_t i = g->first[at]; i < g->first[at + 1]; i++)
 			vec_push(&g->todo, g->succ[i]);
-		if (g->next[at] != VIEW_NONE && thread(g, at) != thread(g, end))
+		if (g->next[at] != SYM_NONE && thread(g, at) != thread(g, end))
 			vec_push(&g->todo, g->next[at]);
 	}
 	return false;
@@ -182,7 +183,7 @@ static bool must_end(struct graph *g, uint32_t k, uint32_t end)
 
 static uint32_t choose(struct graph *g, const uint32_t *head, size_t nthreads)
 {
-	uint32_t best = VIEW_NONE;
+	uint32_t best = SYM_NONE;
 	size_t most = 0;
 	bool best_must = false;
 
@@ -192,7 +193,7 @@ static uint32_t choose(struct graph *g, const uint32_t *head, size_t nthreads)
 
 		if (!length || (best_must && length <= most))
 			continue;
-		bool must = end == VIEW_NONE || must_end(g, head[t], end);
+		bool must = end == SYM_NONE || must_end(g, head[t], end);
 
 		if (must > best_must || (must == best_must && length > most)) {
 			best = t;
@@ -207,7 +208,7 @@ static void take_run(struct graph *g, uint32_t *head, uint32_t *out, size_t *n)
 {
 	uint32_t k = *head;
 
-	for (; k != VIEW_NONE && !g->outside[k]; k = g->next[k]) {
+	for (; k != SYM_NONE && !g->outside[k]; k = g->next[k]) {
 		out[(*n)++] = g->order[k];
 		for (uint32_t i = g->first[k]; i < g->first[k + 1]; i++)
 			g->outside[g->succ[i]]--;
@@ -227,7 +228,7 @@ static bool walk(struct graph *g, bool backwards, uint32_t *out)
 
 		head[thread(g, k)] = k;
 	}
-	while (n < g->n && (t = choose(g, head, nthreads)) != VIEW_NONE)
+	while (n < g->n && (t = choose(g, head, nthreads)) != SYM_NONE)
 		take_run(g, &head[t], out, &n);
 	for (size_t i = 0; backwards && i < n / 2; i++) {
 		uint32_t x = out[i];
@@ -239,8 +240,8 @@ static bool walk(struct graph *g, bool backwards, uint32_t *out)
 	return n == g->n;
 }
 
-bool regroup(const struct sched_view *v, const uint32_t *order, size_t n, bool backwards,
-	     uint32_t *out)
+bool order_regroup(const struct order_view *v, const uint32_t *order, size_t n, bool backwards,
+		   uint32_t *out)
 {
 	struct graph g = { .v = v, .order = order, .n = n };
 	bool whole;

@@ -1,10 +1,11 @@
-#include "analyzer/schedule/check_internal.h"
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analyzer/order/check_internal.h"
 
 #include <string.h>
 
 #define COPY(dst, src, n) memcpy((dst), (src), (n) * sizeof *(dst))
 
-static void set_initial(struct check *c, const uint64_t *init)
+static void set_initial(struct order_check *c, const uint64_t *init)
 {
 	const struct sym_trace *t = c->v->t;
 
@@ -18,8 +19,8 @@ static void set_initial(struct check *c, const uint64_t *init)
 		const struct sym_object *o = &t->objects[i];
 		bool lock = o->kind == SYM_MUTEX || o->kind == SYM_RWLOCK;
 
-		c->object[i] = (struct check_object){
-			.owner = lock ? o->owner : VIEW_NONE,
+		c->object[i] = (struct order_check_object){
+			.owner = lock ? o->owner : SYM_NONE,
 			.depth = lock && o->owner != SYM_NONE,
 			.count = o->kind == SYM_SEM ? o->count : 0,
 		};
@@ -33,10 +34,10 @@ static void set_initial(struct check *c, const uint64_t *init)
 			c->object[c->v->ev[i].e->target].count = 0;
 }
 
-static struct check *alloc(const struct sched_view *v)
+static struct order_check *alloc(const struct order_view *v)
 {
 	const struct sym_trace *t = v->t;
-	struct check *c = xcalloc(1, sizeof *c);
+	struct order_check *c = xcalloc(1, sizeof *c);
 
 	c->v = v;
 	c->mem = xcalloc(t->nvars + 1, sizeof *c->mem);
@@ -47,14 +48,14 @@ static struct check *alloc(const struct sched_view *v)
 	c->wait_since = xcalloc(t->nthreads + 1, sizeof *c->wait_since);
 	c->round = xcalloc(t->nthreads + 1, sizeof *c->round);
 	c->now = 1;
-	c->diverge = c->relax = VIEW_NONE;
+	c->diverge = c->relax = SYM_NONE;
 	return c;
 }
 
-struct check *check_new(const struct sched_view *v, enum check_end end, const uint64_t *init,
-			const uint64_t *syms)
+struct order_check *order_check_new(const struct order_view *v, enum order_end end, const uint64_t *init,
+				    const uint64_t *syms)
 {
-	struct check *c = alloc(v);
+	struct order_check *c = alloc(v);
 	size_t nsyms = expr_symbol_count(v->t->pool);
 
 	c->end = end;
@@ -71,7 +72,7 @@ struct check *check_new(const struct sched_view *v, enum check_end end, const ui
 	return c;
 }
 
-void check_free(struct check *c)
+void order_check_free(struct order_check *c)
 {
 	if (!c)
 		return;
@@ -93,7 +94,7 @@ void check_free(struct check *c)
 	free(c);
 }
 
-static void copy_state(struct check *to, const struct check *from)
+static void copy_state(struct order_check *to, const struct order_check *from)
 {
 	const struct sym_trace *t = from->v->t;
 
@@ -119,9 +120,9 @@ static void copy_state(struct check *to, const struct check *from)
 	to->relax = from->relax;
 }
 
-struct check *check_save(const struct check *c)
+struct order_check *order_check_save(const struct order_check *c)
 {
-	struct check *s = alloc(c->v);
+	struct order_check *s = alloc(c->v);
 
 	copy_state(s, c);
 	s->values = c->values;
@@ -130,58 +131,58 @@ struct check *check_save(const struct check *c)
 	return s;
 }
 
-void check_restore(struct check *c, const struct check *saved)
+void order_check_restore(struct order_check *c, const struct order_check *saved)
 {
 	copy_state(c, saved);
 	expr_memo_reset(c->memo);
 }
 
-void check_set_diverge(struct check *c, uint32_t cond)
+void order_check_set_diverge(struct order_check *c, uint32_t cond)
 {
 	c->diverge = cond;
 }
 
-void check_set_relax(struct check *c, uint32_t cond)
+void order_check_set_relax(struct order_check *c, uint32_t cond)
 {
 	c->relax = cond;
 }
 
-const struct sched_view *check_view(const struct check *c)
+const struct order_view *order_check_view(const struct order_check *c)
 {
 	return c->v;
 }
 
-uint64_t *check_values(struct check *c)
+uint64_t *order_check_values(struct order_check *c)
 {
 	return c->values;
 }
 
-uint64_t check_memory(const struct check *c, uint32_t var)
+uint64_t order_check_memory(const struct order_check *c, uint32_t var)
 {
 	return c->mem[var];
 }
 
-bool check_executed(const struct check *c, uint32_t event)
+bool order_check_executed(const struct order_check *c, uint32_t event)
 {
 	return c->v->ev[event].pos < c->next[c->v->ev[event].chain];
 }
 
-uint64_t check_eval(struct check *c, expr_id e)
+uint64_t order_check_eval(struct order_check *c, expr_id e)
 {
 	return expr_memo_eval(c->memo, e, c->values);
 }
 
-const struct view_cond *check_broken(const struct check *c)
+const struct order_view_cond *order_check_broken(const struct order_check *c)
 {
 	return &c->v->conds[c->broken];
 }
 
-const struct check_object *check_object(const struct check *c, uint32_t object)
+const struct order_check_object *order_check_object(const struct order_check *c, uint32_t object)
 {
 	return &c->object[object];
 }
 
-uint32_t check_shares(const struct check *c, uint32_t object, uint32_t thread)
+uint32_t order_check_shares(const struct order_check *c, uint32_t object, uint32_t thread)
 {
 	for (size_t i = 0; i < c->shares.n; i++)
 		if (c->shares.v[i].object == object && c->shares.v[i].thread == thread)
@@ -189,7 +190,7 @@ uint32_t check_shares(const struct check *c, uint32_t object, uint32_t thread)
 	return 0;
 }
 
-uint32_t check_tokens(const struct check *c, uint32_t cond, uint32_t thread, bool *all)
+uint32_t order_check_tokens(const struct order_check *c, uint32_t cond, uint32_t thread, bool *all)
 {
 	uint32_t n = 0;
 
@@ -199,21 +200,21 @@ uint32_t check_tokens(const struct check *c, uint32_t cond, uint32_t thread, boo
 	return n;
 }
 
-int64_t check_round(const struct check *c, uint32_t thread)
+int64_t order_check_round(const struct order_check *c, uint32_t thread)
 {
 	return c->round[thread];
 }
 
 /* Program order as the memory model has it, creation, and time bounds. */
-static bool is_next(const struct check *c, uint32_t i)
+static bool is_next(const struct order_check *c, uint32_t i)
 {
-	const struct sched_view *v = c->v;
-	const struct view_event *x = &v->ev[i];
+	const struct order_view *v = c->v;
+	const struct order_view_event *x = &v->ev[i];
 
 	if (c->next[x->chain] != x->pos || x->hi < c->latest)
 		return false;
-	if (x->e->index == 0 && v->forked_by[x->e->thread] != VIEW_NONE &&
-	    !check_executed(c, v->forked_by[x->e->thread]))
+	if (x->e->index == 0 && v->forked_by[x->e->thread] != SYM_NONE &&
+	    !order_check_executed(c, v->forked_by[x->e->thread]))
 		return false;
 	if (v->model == SCHED_SC)
 		return true;
@@ -227,9 +228,9 @@ static bool is_next(const struct check *c, uint32_t i)
 }
 
 /* TSO: the thread's newest write to the variable that is still in its buffer. */
-static const struct sym_event *buffered(const struct check *c, const struct sym_event *e)
+static const struct sym_event *buffered(const struct order_check *c, const struct sym_event *e)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 	uint32_t chain = e->thread * 2 + 1, self = v->first[e->thread] + e->index;
 	const struct sym_event *found = NULL;
 
@@ -247,7 +248,7 @@ static const struct sym_event *buffered(const struct check *c, const struct sym_
 }
 
 struct unread {
-	const struct check *c;
+	const struct order_check *c;
 	bool some;
 };
 
@@ -256,87 +257,87 @@ static void find_unread(void *arg, uint64_t symbol)
 	struct unread *u = arg;
 	uint32_t r = u->c->v->reader[symbol];
 
-	u->some |= r != VIEW_NONE && !check_executed(u->c, r);
+	u->some |= r != SYM_NONE && !order_check_executed(u->c, r);
 }
 
 /* A value made of other threads' reads exists only once they have read. */
-static bool value_known(const struct check *c, uint32_t i)
+static bool value_known(const struct order_check *c, uint32_t i)
 {
 	struct unread u = { c, false };
-	const struct view_event *x = &c->v->ev[i];
+	const struct order_view_event *x = &c->v->ev[i];
 
 	if (x->foreign)
 		expr_symbols(c->v->t->pool, x->e->value, find_unread, &u);
 	return !u.some;
 }
 
-static bool access_step(struct check *c, const struct sym_event *e)
+static bool access_step(struct order_check *c, const struct sym_event *e)
 {
-	if (view_reads(e)) {
+	if (order_reads(e)) {
 		const struct sym_event *own = buffered(c, e);
-		uint64_t value = own ? check_eval(c, own->value) : c->mem[e->target];
+		uint64_t value = own ? order_check_eval(c, own->value) : c->mem[e->target];
 
 		if (e->symbol)
 			c->values[expr_get(c->v->t->pool, e->symbol)->value] = value;
 		if (e->fixed && value != e->seen)
 			return false;
 	}
-	if (view_writes(e))
-		c->mem[e->target] = check_eval(c, e->value);
+	if (order_writes(e))
+		c->mem[e->target] = order_check_eval(c, e->value);
 	return true;
 }
 
 /* Behind the branch that goes elsewhere nothing is known of the thread's path. */
-static bool cond_counts(const struct check *c, uint32_t k)
+static bool cond_counts(const struct order_check *c, uint32_t k)
 {
-	if (c->relax != VIEW_NONE && !view_still_binds(c->v, k, c->relax))
+	if (c->relax != SYM_NONE && !order_still_binds(c->v, k, c->relax))
 		return false;
-	return c->diverge == VIEW_NONE || view_still_binds(c->v, k, c->diverge);
+	return c->diverge == SYM_NONE || order_still_binds(c->v, k, c->diverge);
 }
 
-static enum check_status path_step(struct check *c, uint32_t first, uint32_t n)
+static enum order_status path_step(struct order_check *c, uint32_t first, uint32_t n)
 {
 	for (uint32_t k = first; k < first + n; k++) {
-		if (cond_counts(c, k) && !check_eval(c, c->v->conds[k].cond)) {
+		if (cond_counts(c, k) && !order_check_eval(c, c->v->conds[k].cond)) {
 			c->broken = k;
-			return CHECK_PATH;
+			return ORDER_PATH;
 		}
 	}
-	return CHECK_OK;
+	return ORDER_OK;
 }
 
-static bool is_end(const struct check *c, uint32_t i)
+static bool is_end(const struct order_check *c, uint32_t i)
 {
-	return view_goes_on(c->v, i) ||
-	       (c->diverge != VIEW_NONE && c->v->conds[c->diverge].after == i);
+	return order_goes_on(c->v, i) ||
+	       (c->diverge != SYM_NONE && c->v->conds[c->diverge].after == i);
 }
 
-enum check_status check_step(struct check *c, uint32_t i)
+enum order_status order_check_step(struct order_check *c, uint32_t i)
 {
-	const struct view_event *x = &c->v->ev[i];
+	const struct order_view_event *x = &c->v->ev[i];
 
 	if (!is_next(c, i) || !value_known(c, i))
-		return CHECK_NOT_NEXT;
-	if (!check_sync_step(c, i))
-		return CHECK_BLOCKED;
+		return ORDER_NOT_NEXT;
+	if (!order_sync_step(c, i))
+		return ORDER_BLOCKED;
 	if (x->e->target != SYM_NONE && !access_step(c, x->e))
-		return CHECK_VALUE;
+		return ORDER_VALUE;
 	c->next[x->chain]++;
 	c->now++;
 	if (x->lo > c->latest)
 		c->latest = x->lo;
 	if (x->pending)
 		c->went_on++;
-	if (c->end == CHECK_ONWARD && is_end(c, i))
-		check_release_all(c, x->e->thread);
+	if (c->end == ORDER_ONWARD && is_end(c, i))
+		order_release_all(c, x->e->thread);
 	return path_step(c, x->cond, x->ncond);
 }
 
-enum check_status check_ready(struct check *c, uint32_t i)
+enum order_status order_check_ready(struct order_check *c, uint32_t i)
 {
 	if (!is_next(c, i))
-		return CHECK_NOT_NEXT;
-	return check_sync_ready(c, i) ? CHECK_OK : CHECK_BLOCKED;
+		return ORDER_NOT_NEXT;
+	return order_sync_ready(c, i) ? ORDER_OK : ORDER_BLOCKED;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -345,7 +346,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 29;
 }
 
-uint64_t check_hash(const struct check *c)
+uint64_t order_check_hash(const struct order_check *c)
 {
 	const struct sym_trace *t = c->v->t;
 	uint64_t h = 1, bag = 0;
@@ -374,47 +375,47 @@ uint64_t check_hash(const struct check *c)
 	return mix(h, bag);
 }
 
-uint32_t check_next(const struct check *c, uint32_t chain)
+uint32_t order_check_next(const struct order_check *c, uint32_t chain)
 {
 	return c->next[chain] < c->v->chain_len[chain] ? c->v->chain[chain][c->next[chain]] :
-		VIEW_NONE;
+		SYM_NONE;
 }
 
-enum check_status check_peek(struct check *c, uint32_t i)
+enum order_status order_check_peek(struct order_check *c, uint32_t i)
 {
-	const struct view_event *x = &c->v->ev[i];
+	const struct order_view_event *x = &c->v->ev[i];
 
 	if (!is_next(c, i))
-		return CHECK_NOT_NEXT;
-	if (!view_reads(x->e) || !x->e->symbol)
-		return CHECK_OK;
+		return ORDER_NOT_NEXT;
+	if (!order_reads(x->e) || !x->e->symbol)
+		return ORDER_OK;
 	const struct sym_event *own = buffered(c, x->e);
-	uint64_t value = own ? check_eval(c, own->value) : c->mem[x->e->target];
+	uint64_t value = own ? order_check_eval(c, own->value) : c->mem[x->e->target];
 
 	if (x->e->fixed && value != x->e->seen)
-		return CHECK_VALUE;
+		return ORDER_VALUE;
 	c->values[expr_get(c->v->t->pool, x->e->symbol)->value] = value;
 	for (uint32_t k = x->cond; k < x->cond + x->ncond; k++)
 		if (!expr_eval(c->v->t->pool, c->v->conds[k].cond, c->values))
-			return CHECK_PATH;
-	return CHECK_OK;
+			return ORDER_PATH;
+	return ORDER_OK;
 }
 
-enum check_status check_late(struct check *c)
+enum order_status order_check_late(struct order_check *c)
 {
-	if (c->diverge != VIEW_NONE)
-		return CHECK_OK;
+	if (c->diverge != SYM_NONE)
+		return ORDER_OK;
 	return path_step(c, c->v->first_late, c->v->nconds - c->v->first_late);
 }
 
-bool check_fails(struct check *c)
+bool order_check_fails(struct order_check *c)
 {
 	const struct sym_failure *f = &c->v->t->failure;
 
 	if (!c->v->deadlock) {
-		if (c->v->fail != VIEW_NONE && !check_executed(c, c->v->fail))
+		if (c->v->fail != SYM_NONE && !order_check_executed(c, c->v->fail))
 			return false;
-		return !f->condition || check_eval(c, f->condition);
+		return !f->condition || order_check_eval(c, f->condition);
 	}
 	if (c->went_on)
 		return false;
@@ -422,44 +423,44 @@ bool check_fails(struct check *c)
 		uint32_t k = c->v->first[f->blocked[i].thread] + f->blocked[i].event;
 
 		/* That the writer itself cannot go on is seen when its turn comes. */
-		if (!view_behind_writer(c->v, c->v->ev[k].e) && check_sync_ready(c, k))
+		if (!order_behind_writer(c->v, c->v->ev[k].e) && order_sync_ready(c, k))
 			return false;
 	}
 	return true;
 }
 
-bool check_avoids(struct check *c)
+bool order_check_avoids(struct order_check *c)
 {
 	const struct sym_failure *f = &c->v->t->failure;
 
-	for (uint32_t k = 0; c->diverge != VIEW_NONE && k < c->v->nconds; k++)
-		if (view_same_branch(c->v, k, c->diverge) && !check_eval(c, c->v->conds[k].cond))
+	for (uint32_t k = 0; c->diverge != SYM_NONE && k < c->v->nconds; k++)
+		if (order_same_branch(c->v, k, c->diverge) && !order_check_eval(c, c->v->conds[k].cond))
 			return true;
-	if (c->diverge != VIEW_NONE)
+	if (c->diverge != SYM_NONE)
 		return false;
 	if (c->v->deadlock)
 		return c->went_on > 0;
-	return f->condition && !check_eval(c, f->condition);
+	return f->condition && !order_check_eval(c, f->condition);
 }
 
 /* A run that leaves the recorded path is exact up to there, and there it ends. */
-static bool is_complete(const struct check *c)
+static bool is_complete(const struct order_check *c)
 {
-	if (c->diverge != VIEW_NONE)
-		return check_executed(c, c->v->conds[c->diverge].after);
+	if (c->diverge != SYM_NONE)
+		return order_check_executed(c, c->v->conds[c->diverge].after);
 	for (uint32_t i = 0; i < c->v->n; i++)
-		if (!c->v->ev[i].pending && !check_executed(c, i))
+		if (!c->v->ev[i].pending && !order_check_executed(c, i))
 			return false;
 	return true;
 }
 
-enum check_status check_order(struct check *c, const uint32_t *order, size_t n, size_t *at)
+enum order_status order_check_run(struct order_check *c, const uint32_t *order, size_t n, size_t *at)
 {
 	for (*at = 0; *at < n; ++*at) {
-		enum check_status s = check_step(c, order[*at]);
+		enum order_status s = order_check_step(c, order[*at]);
 
-		if (s != CHECK_OK)
+		if (s != ORDER_OK)
 			return s;
 	}
-	return is_complete(c) ? check_late(c) : CHECK_NOT_NEXT;
+	return is_complete(c) ? order_check_late(c) : ORDER_NOT_NEXT;
 }

@@ -1,24 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A symbolic trace as the schedule side looks at it: events numbered through,
  * with what follows from the trace alone worked out once. Read-only after
- * view_new(); everything here takes time linear in the trace.
+ * order_view_new(); everything here takes time linear in the trace.
  *
  * A *chain* is a sequence of events that every schedule keeps in order. Under
  * sequential consistency a thread is one chain. Under TSO it is two: its plain
  * writes, which stand in a schedule where they leave the store buffer, and
  * everything else; a write may so come later than reads that follow it.
  */
-#ifndef CSCHED_SCHEDULE_VIEW_H
-#define CSCHED_SCHEDULE_VIEW_H
+#ifndef CSCHED_ORDER_VIEW_H
+#define CSCHED_ORDER_VIEW_H
 
-#include "analyzer/schedule/schedule.h"
+#include "analyzer/order/order.h"
 
-#define VIEW_NONE UINT32_MAX
-
-struct view_event {
+struct order_view_event {
 	const struct sym_event *e;
 	uint32_t chain, pos; /* pos-th event of its chain */
-	uint32_t wait;       /* UNLOCK inside a wait: the number of its WAIT, else VIEW_NONE */
+	uint32_t wait;       /* UNLOCK inside a wait: the number of its WAIT, else SYM_NONE */
 	bool drains;         /* TSO: earlier writes of the thread are visible before it */
 	bool pending;        /* one of failure.blocked[]: never completed in the recorded run */
 	bool last;           /* last event of its thread */
@@ -27,41 +26,41 @@ struct view_event {
 	uint32_t cond, ncond; /* view.conds[]: to be checked when it executes */
 };
 
-struct view_cond {
+struct order_view_cond {
 	expr_id cond;
 	uint32_t thread, number; /* sym_trace.threads[thread].conds[number] */
-	uint32_t after;          /* event number, or VIEW_NONE */
+	uint32_t after;          /* event number, or SYM_NONE */
 };
 
-struct sched_view {
+struct order_view {
 	const struct sym_trace *t;
 	enum sched_model model;
 	bool use_times; /* asked for, and there are some */
-	struct view_event *ev;
+	struct order_view_event *ev;
 	uint32_t n;
 	uint32_t *first;      /* by thread: number of its first event; [nthreads] is n */
 	uint32_t **chain;     /* by chain: its events */
 	uint32_t *chain_len;
 	uint32_t nchains;
-	uint32_t *forked_by;  /* by thread: its FORK, or VIEW_NONE */
-	uint32_t *reader;     /* by symbol: the event that reads it, or VIEW_NONE */
-	struct view_cond *conds; /* grouped by the event that completes them ... */
+	uint32_t *forked_by;  /* by thread: its FORK, or SYM_NONE */
+	uint32_t *reader;     /* by symbol: the event that reads it, or SYM_NONE */
+	struct order_view_cond *conds; /* grouped by the event that completes them ... */
 	uint32_t nconds;
 	uint32_t first_late;  /* ... from here on: those that only the end decides */
 	bool *lent;           /* by object: a semaphore used as a lock, as far as was recorded, see view.c */
 	bool deadlock;        /* failure is a set of blocked events */
-	uint32_t fail;        /* number of the FAIL event, or VIEW_NONE */
+	uint32_t fail;        /* number of the FAIL event, or SYM_NONE */
 };
 
-struct sched_view *view_new(const struct sym_trace *t, enum sched_model model, bool use_times);
-void view_free(struct sched_view *v);
+struct order_view *order_view_new(const struct sym_trace *t, enum sched_model model, bool use_times);
+void order_view_free(struct order_view *v);
 
-static inline uint32_t view_number(const struct sched_view *v, struct sched_ref r)
+static inline uint32_t order_number(const struct order_view *v, struct sched_ref r)
 {
 	return v->first[r.thread] + r.index;
 }
 
-static inline struct sched_ref view_ref(const struct sched_view *v, uint32_t i)
+static inline struct sched_ref order_view_ref(const struct order_view *v, uint32_t i)
 {
 	return (struct sched_ref){ v->ev[i].e->thread, v->ev[i].e->index };
 }
@@ -71,13 +70,13 @@ static inline struct sched_ref view_ref(const struct sched_view *v, uint32_t i)
  * the recording and let go of its locks? One that exited does not; and where
  * a deadlock ended the recording, only those do that got out of it.
  */
-static inline bool view_goes_on(const struct sched_view *v, uint32_t i)
+static inline bool order_goes_on(const struct order_view *v, uint32_t i)
 {
 	return v->ev[i].last && v->ev[i].e->op != SYM_EXIT && (!v->deadlock || v->ev[i].pending);
 }
 
 /* Is condition k checked behind the same event as d, by the same thread? */
-static inline bool view_same_branch(const struct sched_view *v, uint32_t k, uint32_t d)
+static inline bool order_same_branch(const struct order_view *v, uint32_t k, uint32_t d)
 {
 	return k == d || (k < v->first_late && d < v->first_late &&
 			  v->conds[k].thread == v->conds[d].thread &&
@@ -85,39 +84,17 @@ static inline bool view_same_branch(const struct sched_view *v, uint32_t k, uint
 }
 
 /* A thread that goes elsewhere at d: does condition k still bind it? */
-static inline bool view_still_binds(const struct sched_view *v, uint32_t k, uint32_t d)
+static inline bool order_still_binds(const struct order_view *v, uint32_t k, uint32_t d)
 {
 	if (v->conds[k].thread != v->conds[d].thread)
 		return true;
-	return v->conds[k].after == VIEW_NONE || v->conds[k].after < v->conds[d].after;
-}
-
-static inline bool view_reads(const struct sym_event *e)
-{
-	return e->op == SYM_READ || e->op == SYM_RMW;
-}
-
-static inline bool view_writes(const struct sym_event *e)
-{
-	return e->op == SYM_WRITE || (e->op == SYM_RMW && e->value);
-}
-
-/* Acquisition of a lock that succeeded (or would, for a pending one). */
-static inline bool view_acquires(const struct sym_event *e)
-{
-	return e->op == SYM_LOCK || e->op == SYM_RDLOCK ||
-	       ((e->op == SYM_TRYLOCK || e->op == SYM_TRYRDLOCK) && e->result);
+	return v->conds[k].after == SYM_NONE || v->conds[k].after < v->conds[d].after;
 }
 
 /*
  * A reader that waits for ever, and somebody who waits to write under the same lock: a lock that
  * prefers writers lets no further reader in, though only readers hold it.
  */
-bool view_behind_writer(const struct sched_view *v, const struct sym_event *e);
-
-static inline bool view_shared(const struct sym_event *e)
-{
-	return e->op == SYM_RDLOCK || e->op == SYM_TRYRDLOCK;
-}
+bool order_behind_writer(const struct order_view *v, const struct sym_event *e);
 
 #endif

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Locks, condition variables, semaphores, barriers, once, join: as the checker sees them. */
-#include "analyzer/schedule/check_internal.h"
+#include "analyzer/order/check_internal.h"
 
-static struct share *find_share(struct check *c, uint32_t object, uint32_t thread)
+static struct share *find_share(struct order_check *c, uint32_t object, uint32_t thread)
 {
 	for (size_t i = 0; i < c->shares.n; i++)
 		if (c->shares.v[i].object == object && c->shares.v[i].thread == thread)
@@ -9,7 +10,7 @@ static struct share *find_share(struct check *c, uint32_t object, uint32_t threa
 	return NULL;
 }
 
-static bool is_shared(const struct check *c, uint32_t object)
+static bool is_shared(const struct order_check *c, uint32_t object)
 {
 	for (size_t i = 0; i < c->shares.n; i++)
 		if (c->shares.v[i].object == object)
@@ -17,25 +18,25 @@ static bool is_shared(const struct check *c, uint32_t object)
 	return false;
 }
 
-static bool lock_free_for(const struct check *c, const struct sym_event *e)
+static bool lock_free_for(const struct order_check *c, const struct sym_event *e)
 {
-	const struct check_object *o = &c->object[e->target];
+	const struct order_check_object *o = &c->object[e->target];
 
-	if (view_shared(e))
-		return o->owner == VIEW_NONE;
+	if (order_shared(e))
+		return o->owner == SYM_NONE;
 	if (o->owner == e->thread)
 		return c->v->t->objects[e->target].recursive;
-	return o->owner == VIEW_NONE && !is_shared(c, e->target);
+	return o->owner == SYM_NONE && !is_shared(c, e->target);
 }
 
-static bool acquire(struct check *c, const struct sym_event *e)
+static bool acquire(struct order_check *c, const struct sym_event *e)
 {
-	struct check_object *o = &c->object[e->target];
+	struct order_check_object *o = &c->object[e->target];
 	struct share *s;
 
 	if (!lock_free_for(c, e))
 		return false;
-	if (!view_shared(e)) {
+	if (!order_shared(e)) {
 		o->owner = e->thread;
 		o->depth++;
 	} else if ((s = find_share(c, e->target, e->thread))) {
@@ -46,24 +47,24 @@ static bool acquire(struct check *c, const struct sym_event *e)
 	return true;
 }
 
-static void release(struct check *c, uint32_t object, uint32_t thread)
+static void release(struct order_check *c, uint32_t object, uint32_t thread)
 {
-	struct check_object *o = &c->object[object];
+	struct order_check_object *o = &c->object[object];
 	struct share *s = find_share(c, object, thread);
 
 	if (o->owner == thread) {
 		if (--o->depth == 0)
-			o->owner = VIEW_NONE;
+			o->owner = SYM_NONE;
 	} else if (s && --s->count == 0) {
 		*s = c->shares.v[--c->shares.n];
 	}
 }
 
-void check_release_all(struct check *c, uint32_t thread)
+void order_release_all(struct order_check *c, uint32_t thread)
 {
 	for (size_t i = 0; i < c->v->t->nobjects; i++) {
 		if (c->object[i].owner == thread) {
-			c->object[i].owner = VIEW_NONE;
+			c->object[i].owner = SYM_NONE;
 			c->object[i].depth = 0;
 		}
 	}
@@ -73,7 +74,7 @@ void check_release_all(struct check *c, uint32_t thread)
 	for (uint32_t i = c->v->first[thread]; i < c->v->first[thread + 1]; i++) {
 		const struct sym_event *e = c->v->ev[i].e;
 
-		if (!check_executed(c, i) || (e->op != SYM_SEMWAIT && e->op != SYM_SEMPOST) || !c->v->lent[e->target])
+		if (!order_check_executed(c, i) || (e->op != SYM_SEMWAIT && e->op != SYM_SEMPOST) || !c->v->lent[e->target])
 			continue;
 		if (e->op == SYM_SEMPOST)
 			c->object[e->target].count--;
@@ -83,7 +84,7 @@ void check_release_all(struct check *c, uint32_t thread)
 }
 
 /* Tokens matter only to those who wait now; without waiters they are lost. */
-static void stop_waiting(struct check *c, uint32_t cond)
+static void stop_waiting(struct order_check *c, uint32_t cond)
 {
 	if (--c->waiting[cond])
 		return;
@@ -92,7 +93,7 @@ static void stop_waiting(struct check *c, uint32_t cond)
 			c->tokens.v[i] = c->tokens.v[--c->tokens.n];
 }
 
-static struct token *first_token(struct check *c, uint32_t cond, uint64_t since)
+static struct token *first_token(struct order_check *c, uint32_t cond, uint64_t since)
 {
 	struct token *best = NULL;
 
@@ -110,7 +111,7 @@ static struct token *first_token(struct check *c, uint32_t cond, uint64_t since)
  * signal that fits leaves the later ones, which suit every waiter that an
  * earlier one suits: so this finds an assignment whenever there is one.
  */
-static bool wake(struct check *c, const struct sym_event *e)
+static bool wake(struct order_check *c, const struct sym_event *e)
 {
 	uint64_t since = c->wait_since[e->thread];
 
@@ -131,11 +132,11 @@ static bool wake(struct check *c, const struct sym_event *e)
 	return true;
 }
 
-static void begin_wait(struct check *c, uint32_t i)
+static void begin_wait(struct order_check *c, uint32_t i)
 {
 	uint32_t wait = c->v->ev[i].wait;
 
-	if (wait == VIEW_NONE)
+	if (wait == SYM_NONE)
 		return;
 	uint32_t cond = c->v->ev[wait].e->target, thread = c->v->ev[i].e->thread;
 
@@ -145,7 +146,7 @@ static void begin_wait(struct check *c, uint32_t i)
 		vec_push(&c->log, (struct cond_log){ cond, c->now, UINT64_MAX, thread });
 }
 
-static void signal_step(struct check *c, const struct sym_event *e)
+static void signal_step(struct order_check *c, const struct sym_event *e)
 {
 	if (c->waiting[e->target])
 		vec_push(&c->tokens, (struct token){ e->target, c->now });
@@ -154,7 +155,7 @@ static void signal_step(struct check *c, const struct sym_event *e)
 }
 
 /* The waiter that can take this signal and wakes up first; it is then used up. */
-static bool taken_by_another(struct check *c, bool *used, uint32_t cond, uint64_t when)
+static bool taken_by_another(struct order_check *c, bool *used, uint32_t cond, uint64_t when)
 {
 	size_t best = SIZE_MAX;
 
@@ -179,7 +180,7 @@ static bool taken_by_another(struct check *c, bool *used, uint32_t cond, uint64_
  * all have a signal was seen as they happened; one assignment that does both
  * then exists (Mendelsohn and Dulmage).
  */
-static bool wakes_up(struct check *c, const struct sym_event *e)
+static bool wakes_up(struct order_check *c, const struct sym_event *e)
 {
 	uint64_t since = c->wait_since[e->thread];
 	bool *used, stuck = true;
@@ -197,7 +198,7 @@ static bool wakes_up(struct check *c, const struct sym_event *e)
 	return !stuck;
 }
 
-static bool barrier_open(const struct check *c, const struct sym_event *e)
+static bool barrier_open(const struct order_check *c, const struct sym_event *e)
 {
 	int64_t size = c->v->t->objects[e->target].count;
 
@@ -205,9 +206,9 @@ static bool barrier_open(const struct check *c, const struct sym_event *e)
 }
 
 /* Whoever waits for the initialiser may enter once it has begun. */
-static bool once_begin(struct check *c, const struct sym_event *e)
+static bool once_begin(struct order_check *c, const struct sym_event *e)
 {
-	struct check_object *o = &c->object[e->target];
+	struct order_check_object *o = &c->object[e->target];
 
 	if (e->result != 1)
 		return o->count > 0;
@@ -218,18 +219,18 @@ static bool once_begin(struct check *c, const struct sym_event *e)
 	return true;
 }
 
-static bool once_end(struct check *c, const struct sym_event *e)
+static bool once_end(struct order_check *c, const struct sym_event *e)
 {
-	struct check_object *o = &c->object[e->target];
+	struct order_check_object *o = &c->object[e->target];
 
 	if (o->owner == e->thread && o->count == 1)
 		o->count = 2;
 	return o->count == 2;
 }
 
-static bool joinable(const struct check *c, const struct sym_event *e)
+static bool joinable(const struct order_check *c, const struct sym_event *e)
 {
-	const struct sched_view *v = c->v;
+	const struct order_view *v = c->v;
 	uint32_t last = v->first[e->peer + 1];
 
 	if (last == v->first[e->peer])
@@ -237,13 +238,13 @@ static bool joinable(const struct check *c, const struct sym_event *e)
 	/* A join that never returned does not return because the recording ended. */
 	if (v->ev[v->first[e->thread] + e->index].pending && v->ev[last - 1].e->op != SYM_EXIT)
 		return false;
-	return check_executed(c, last - 1);
+	return order_check_executed(c, last - 1);
 }
 
-bool check_sync_step(struct check *c, uint32_t i)
+bool order_sync_step(struct order_check *c, uint32_t i)
 {
 	const struct sym_event *e = c->v->ev[i].e;
-	struct check_object *o = e->target != SYM_NONE ? &c->object[e->target] : NULL;
+	struct order_check_object *o = e->target != SYM_NONE ? &c->object[e->target] : NULL;
 
 	switch (e->op) {
 	case SYM_LOCK: case SYM_RDLOCK:
@@ -251,7 +252,7 @@ bool check_sync_step(struct check *c, uint32_t i)
 	case SYM_TRYLOCK: case SYM_TRYRDLOCK:
 		if (e->result)
 			return acquire(c, e);
-		return o->owner != VIEW_NONE || (e->op == SYM_TRYLOCK && is_shared(c, e->target));
+		return o->owner != SYM_NONE || (e->op == SYM_TRYLOCK && is_shared(c, e->target));
 	case SYM_UNLOCK:
 		release(c, e->target, e->thread);
 		begin_wait(c, i);
@@ -290,7 +291,7 @@ bool check_sync_step(struct check *c, uint32_t i)
 	}
 }
 
-bool check_sync_ready(struct check *c, uint32_t i)
+bool order_sync_ready(struct order_check *c, uint32_t i)
 {
 	const struct sym_event *e = c->v->ev[i].e;
 	bool all;
@@ -301,7 +302,7 @@ bool check_sync_ready(struct check *c, uint32_t i)
 	case SYM_WAIT:
 		if (c->v->ev[i].pending)
 			return wakes_up(c, e);
-		return e->result != 1 || check_tokens(c, e->target, e->thread, &all) || all;
+		return e->result != 1 || order_check_tokens(c, e->target, e->thread, &all) || all;
 	case SYM_SEMWAIT:
 		return (c->object[e->target].count > 0) == (e->result != 0);
 	case SYM_BARRIER_LEAVE:

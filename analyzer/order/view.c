@@ -1,9 +1,10 @@
-#include "analyzer/schedule/view.h"
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analyzer/order/view.h"
 #include "common/vec.h"
 
 #include <string.h>
 
-static void number_events(struct sched_view *v)
+static void number_events(struct order_view *v)
 {
 	const struct sym_trace *t = v->t;
 	uint32_t n = 0;
@@ -17,10 +18,10 @@ static void number_events(struct sched_view *v)
 	v->ev = xcalloc(n ? n : 1, sizeof *v->ev);
 	for (size_t k = 0; k < t->nthreads; k++) {
 		for (uint32_t i = 0; i < t->threads[k].nevents; i++) {
-			struct view_event *x = &v->ev[v->first[k] + i];
+			struct order_view_event *x = &v->ev[v->first[k] + i];
 
 			x->e = &t->threads[k].events[i];
-			x->wait = VIEW_NONE;
+			x->wait = SYM_NONE;
 			x->last = i + 1 == t->threads[k].nevents;
 			x->drains = x->e->op != SYM_READ && x->e->op != SYM_WRITE;
 			x->hi = UINT64_MAX;
@@ -28,7 +29,7 @@ static void number_events(struct sched_view *v)
 	}
 }
 
-static void build_chains(struct sched_view *v)
+static void build_chains(struct order_view *v)
 {
 	bool tso = v->model == SCHED_TSO;
 	uint32_t *fill;
@@ -37,7 +38,7 @@ static void build_chains(struct sched_view *v)
 	v->chain = xcalloc(v->nchains + 1, sizeof *v->chain);
 	v->chain_len = xcalloc(v->nchains + 1, sizeof *v->chain_len);
 	for (uint32_t i = 0; i < v->n; i++) {
-		struct view_event *x = &v->ev[i];
+		struct order_view_event *x = &v->ev[i];
 
 		x->chain = x->e->thread * (tso ? 2 : 1) + (tso && x->e->op == SYM_WRITE);
 		x->pos = v->chain_len[x->chain]++;
@@ -50,11 +51,11 @@ static void build_chains(struct sched_view *v)
 	free(fill);
 }
 
-static void link_events(struct sched_view *v)
+static void link_events(struct order_view *v)
 {
 	const struct sym_trace *t = v->t;
 
-	v->fail = VIEW_NONE;
+	v->fail = SYM_NONE;
 	v->forked_by = xmalloc((t->nthreads + 1) * sizeof *v->forked_by);
 	memset(v->forked_by, 0xff, (t->nthreads + 1) * sizeof *v->forked_by);
 	v->reader = xmalloc((expr_symbol_count(t->pool) + 1) * sizeof *v->reader);
@@ -66,7 +67,7 @@ static void link_events(struct sched_view *v)
 			v->ev[v->first[e->thread] + e->link].wait = i;
 		if (e->op == SYM_FORK)
 			v->forked_by[e->peer] = i;
-		if (view_reads(e) && e->symbol)
+		if (order_reads(e) && e->symbol)
 			v->reader[expr_get(t->pool, e->symbol)->value] = i;
 		if (e->op == SYM_FAIL && (t->failure.thread == SYM_NONE ||
 					  t->failure.thread == e->thread))
@@ -83,7 +84,7 @@ static void link_events(struct sched_view *v)
  * one at its end will give it back when it goes on, as who holds a lock does. (One that counts what is there is
  * given to by who did not take.)
  */
-static void find_lent(struct sched_view *v)
+static void find_lent(struct order_view *v)
 {
 	const struct sym_trace *t = v->t;
 	uint32_t *has = xmalloc((t->nobjects + 1) * sizeof *has); /* the thread that has a unit of it */
@@ -91,7 +92,7 @@ static void find_lent(struct sched_view *v)
 	v->lent = xcalloc(t->nobjects + 1, sizeof *v->lent);
 	for (size_t o = 0; o < t->nobjects; o++) {
 		v->lent[o] = t->objects[o].kind == SYM_SEM && t->objects[o].count > 0;
-		has[o] = VIEW_NONE;
+		has[o] = SYM_NONE;
 	}
 	for (uint32_t i = 0; i < v->n; i++) { /* a thread's events stand together */
 		const struct sym_event *e = v->ev[i].e;
@@ -101,7 +102,7 @@ static void find_lent(struct sched_view *v)
 			continue;
 		if (gives != (has[e->target] == e->thread))
 			v->lent[e->target] = false;
-		has[e->target] = gives ? VIEW_NONE : e->thread;
+		has[e->target] = gives ? SYM_NONE : e->thread;
 	}
 	free(has);
 }
@@ -110,7 +111,7 @@ static void find_lent(struct sched_view *v)
  * Bounds get as tight as program order makes them. A write under TSO has no
  * upper bound of its own: it may sit in the buffer until the next drain.
  */
-static void bound_times(struct sched_view *v)
+static void bound_times(struct order_view *v)
 {
 	bool some = false;
 
@@ -128,7 +129,7 @@ static void bound_times(struct sched_view *v)
 			v->ev[i].lo = lo;
 		}
 		for (uint32_t i = v->first[k + 1]; i-- > v->first[k];) {
-			struct view_event *x = &v->ev[i];
+			struct order_view_event *x = &v->ev[i];
 
 			if (x->e->time_hi < hi)
 				hi = x->e->time_hi;
@@ -143,36 +144,36 @@ static void bound_times(struct sched_view *v)
 
 /* By expression: the event by which all its symbols are read, if one thread reads them. */
 struct known {
-	uint32_t thread; /* VIEW_NONE: no symbol below; MIXED: several threads, or a free symbol */
+	uint32_t thread; /* SYM_NONE: no symbol below; MIXED: several threads, or a free symbol */
 	uint32_t index;
 };
 
-#define MIXED (VIEW_NONE - 1)
+#define MIXED (SYM_NONE - 1)
 
 static struct known join(struct known a, struct known b)
 {
-	if (a.thread == VIEW_NONE)
+	if (a.thread == SYM_NONE)
 		return b;
-	if (b.thread == VIEW_NONE)
+	if (b.thread == SYM_NONE)
 		return a;
 	if (a.thread != b.thread)
 		return (struct known){ MIXED, 0 };
 	return a.index > b.index ? a : b;
 }
 
-static struct known *known_all(const struct sched_view *v)
+static struct known *known_all(const struct order_view *v)
 {
 	const struct expr_pool *p = v->t->pool;
 	struct known *k = xcalloc(expr_count(p), sizeof *k);
 
-	k[0] = (struct known){ VIEW_NONE, 0 };
+	k[0] = (struct known){ SYM_NONE, 0 };
 	for (expr_id e = 1; e < expr_count(p); e++) {
 		const struct expr *n = expr_get(p, e);
 
 		if (n->op == EX_SYMBOL) {
 			uint32_t r = v->reader[n->value];
 
-			k[e] = r == VIEW_NONE ? (struct known){ MIXED, 0 } :
+			k[e] = r == SYM_NONE ? (struct known){ MIXED, 0 } :
 				(struct known){ v->ev[r].e->thread, v->ev[r].e->index };
 		} else {
 			k[e] = join(join(k[n->a], k[n->b]), k[n->c]);
@@ -181,19 +182,19 @@ static struct known *known_all(const struct sched_view *v)
 	return k;
 }
 
-static uint32_t cond_due(const struct sched_view *v, const struct known *k, uint32_t thread,
+static uint32_t cond_due(const struct order_view *v, const struct known *k, uint32_t thread,
 			 const struct sym_cond *c)
 {
 	struct known x = k[c->cond];
 
 	if (c->after == SYM_NONE || x.thread == MIXED)
 		return v->n;
-	if (x.thread != VIEW_NONE && (x.thread != thread || x.index > c->after))
+	if (x.thread != SYM_NONE && (x.thread != thread || x.index > c->after))
 		return v->n;
 	return v->first[thread] + c->after;
 }
 
-static void place_conds(struct sched_view *v)
+static void place_conds(struct order_view *v)
 {
 	const struct sym_trace *t = v->t;
 	struct known *known = known_all(v);
@@ -220,25 +221,25 @@ static void place_conds(struct sched_view *v)
 		for (uint32_t i = 0; i < t->threads[k].nconds; i++) {
 			const struct sym_cond *c = &t->threads[k].conds[i];
 
-			v->conds[count[cond_due(v, known, k, c)]++] = (struct view_cond){
+			v->conds[count[cond_due(v, known, k, c)]++] = (struct order_view_cond){
 				c->cond, k, i,
-				c->after == SYM_NONE ? VIEW_NONE : v->first[k] + c->after };
+				c->after == SYM_NONE ? SYM_NONE : v->first[k] + c->after };
 		}
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
-		struct view_event *x = &v->ev[i];
-		struct known k = view_writes(x->e) ? known[x->e->value] : known[0];
+		struct order_view_event *x = &v->ev[i];
+		struct known k = order_writes(x->e) ? known[x->e->value] : known[0];
 
-		x->foreign = k.thread != VIEW_NONE &&
+		x->foreign = k.thread != SYM_NONE &&
 			     (k.thread != x->e->thread || k.index > x->e->index);
 	}
 	free(count);
 	free(known);
 }
 
-struct sched_view *view_new(const struct sym_trace *t, enum sched_model model, bool use_times)
+struct order_view *order_view_new(const struct sym_trace *t, enum sched_model model, bool use_times)
 {
-	struct sched_view *v = xcalloc(1, sizeof *v);
+	struct order_view *v = xcalloc(1, sizeof *v);
 
 	v->t = t;
 	v->model = model;
@@ -252,7 +253,21 @@ struct sched_view *view_new(const struct sym_trace *t, enum sched_model model, b
 	return v;
 }
 
-void view_free(struct sched_view *v)
+bool order_behind_writer(const struct order_view *v, const struct sym_event *e)
+{
+	const struct sym_failure *f = &v->t->failure;
+	bool waits = false, writer = false;
+
+	for (size_t i = 0; e->op == SYM_RDLOCK && i < f->nblocked; i++) {
+		const struct sym_event *x = v->ev[v->first[f->blocked[i].thread] + f->blocked[i].event].e;
+
+		waits |= x == e;
+		writer |= x->op == SYM_LOCK && x->target == e->target && x->thread != e->thread;
+	}
+	return waits && writer;
+}
+
+void order_view_free(struct order_view *v)
 {
 	if (!v)
 		return;

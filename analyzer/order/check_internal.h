@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The checker's state, for check.c and check_sync.c only. */
-#ifndef CSCHED_SCHEDULE_CHECK_INTERNAL_H
-#define CSCHED_SCHEDULE_CHECK_INTERNAL_H
+#ifndef CSCHED_ORDER_CHECK_INTERNAL_H
+#define CSCHED_ORDER_CHECK_INTERNAL_H
 
-#include "analyzer/schedule/check.h"
+#include "analyzer/order/check.h"
 #include "common/vec.h"
 
 /* A shared acquisition not yet released. */
@@ -27,11 +28,11 @@ struct cond_log {
 	uint32_t thread;
 };
 
-struct check {
-	const struct sched_view *v;
-	enum check_end end;
+struct order_check {
+	const struct order_view *v;
+	enum order_end end;
 	uint64_t *mem;              /* by variable */
-	struct check_object *object;
+	struct order_check_object *object;
 	uint64_t *broadcast;        /* by object: when last */
 	uint32_t *waiting;          /* by object: threads between release and wake-up */
 	uint32_t *next;             /* by chain: position of its next event */
@@ -40,22 +41,22 @@ struct check {
 	VEC(struct share) shares;
 	VEC(struct token) tokens;
 	VEC(struct cond_log) log;
-	bool *logged;               /* by object; read-only after check_new() */
+	bool *logged;               /* by object; read-only after order_check_new() */
 	uint64_t now;               /* events executed so far + 1 */
 	uint64_t latest;            /* largest lower time bound so far */
 	uint32_t went_on;
 	uint32_t broken;
-	uint32_t diverge;           /* see check_set_diverge(), or VIEW_NONE */
-	uint32_t relax;             /* see check_set_relax(), or VIEW_NONE */
+	uint32_t diverge;           /* see order_check_set_diverge(), or SYM_NONE */
+	uint32_t relax;             /* see order_check_set_relax(), or SYM_NONE */
 	bool owner_of_shared;       /* false for a saved state */
 	uint64_t *values;           /* by symbol; shared with saved states */
 	struct expr_memo *memo;     /* likewise */
 };
 
 /* Synchronisation (check_sync.c): let the event happen; false, and nothing changed, if not now. */
-bool check_sync_step(struct check *c, uint32_t event);
+bool order_sync_step(struct order_check *c, uint32_t event);
 /* Would it let it happen now? Changes nothing. */
-bool check_sync_ready(struct check *c, uint32_t event);
-void check_release_all(struct check *c, uint32_t thread);
+bool order_sync_ready(struct order_check *c, uint32_t event);
+void order_release_all(struct order_check *c, uint32_t thread);
 
 #endif

@@ -1,4 +1,5 @@
-#include "analyzer/schedule/acyclic.h"
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analyzer/order/acyclic.h"
 #include "common/vec.h"
 
 #include <string.h>
@@ -12,26 +13,26 @@ struct adjacency {
 	size_t n, cap;
 };
 
-struct acy {
+struct order_acyclic {
 	struct adjacency *out, *in, *candidates;
 	uint32_t n;
 	size_t cap, cap_in, cap_cand;
 	uint64_t *rank;  /* where in the first order it would best be */
 	size_t cap_rank;
 	uint32_t *place; /* position in the current order */
-	/* scratch, sized at acy_start() */
+	/* scratch, sized at order_acyclic_start() */
 	uint32_t *mark_f, *mark_b, epoch;
 	uint32_t *from_f, *from_b, *label_f, *label_b;
 	uint32_t *queue_f, *queue_b, *labels;
 	uint64_t looked_at;
 };
 
-struct acy *acy_new(void)
+struct order_acyclic *order_acyclic_new(void)
 {
-	return xcalloc(1, sizeof(struct acy));
+	return xcalloc(1, sizeof(struct order_acyclic));
 }
 
-void acy_free(struct acy *g)
+void order_acyclic_free(struct order_acyclic *g)
 {
 	if (!g)
 		return;
@@ -57,7 +58,7 @@ void acy_free(struct acy *g)
 	free(g);
 }
 
-uint32_t acy_node(struct acy *g)
+uint32_t order_acyclic_node(struct order_acyclic *g)
 {
 	if (g->n == g->cap) {
 		g->out = vec_grow(g->out, &g->cap, sizeof *g->out, g->n + 1);
@@ -73,7 +74,7 @@ uint32_t acy_node(struct acy *g)
 	return g->n++;
 }
 
-uint32_t acy_nodes(const struct acy *g)
+uint32_t order_acyclic_nodes(const struct order_acyclic *g)
 {
 	return g->n;
 }
@@ -83,29 +84,29 @@ static void push(struct adjacency *a, uint32_t to, uint32_t label)
 	vec_push(a, (struct edge){ to, label });
 }
 
-static void link_edge(struct acy *g, uint32_t a, uint32_t b, uint32_t label)
+static void link_edge(struct order_acyclic *g, uint32_t a, uint32_t b, uint32_t label)
 {
 	push(&g->out[a], b, label);
 	push(&g->in[b], a, label);
 }
 
-void acy_static(struct acy *g, uint32_t a, uint32_t b)
+void order_acyclic_static(struct order_acyclic *g, uint32_t a, uint32_t b)
 {
-	link_edge(g, a, b, ACY_STATIC);
+	link_edge(g, a, b, ORDER_ACYCLIC_STATIC);
 }
 
-void acy_undo(struct acy *g, uint32_t a, uint32_t b)
+void order_acyclic_undo(struct order_acyclic *g, uint32_t a, uint32_t b)
 {
 	g->out[a].n--;
 	g->in[b].n--;
 }
 
-void acy_prefer(struct acy *g, uint32_t node, uint64_t rank)
+void order_acyclic_prefer(struct order_acyclic *g, uint32_t node, uint64_t rank)
 {
 	g->rank[node] = rank;
 }
 
-bool acy_start(struct acy *g)
+bool order_acyclic_start(struct order_acyclic *g)
 {
 	size_t size = (g->n + 1) * sizeof(uint32_t);
 	uint32_t **scratch[] = { &g->place, &g->from_f, &g->from_b, &g->label_f, &g->label_b,
@@ -118,17 +119,17 @@ bool acy_start(struct acy *g)
 	free(g->mark_b);
 	g->mark_f = xcalloc(g->n + 1, sizeof *g->mark_f);
 	g->mark_b = xcalloc(g->n + 1, sizeof *g->mark_b);
-	size_t n = acy_sort(g, g->rank, g->queue_f);
+	size_t n = order_acyclic_sort(g, g->rank, g->queue_f);
 	for (uint32_t k = 0; k < n; k++)
 		g->place[g->queue_f[k]] = k;
 	return n == g->n;
 }
 
 /* Labels from node x back to where the forward search began. */
-static size_t trace_forward(struct acy *g, uint32_t x, size_t n)
+static size_t trace_forward(struct order_acyclic *g, uint32_t x, size_t n)
 {
 	for (; g->from_f[x] != UINT32_MAX; x = g->from_f[x])
-		if (g->label_f[x] != ACY_STATIC)
+		if (g->label_f[x] != ORDER_ACYCLIC_STATIC)
 			g->labels[n++] = g->label_f[x];
 	return n;
 }
@@ -149,7 +150,7 @@ static int by_place(const void *a, const void *b, void *arg)
 }
 
 /* Nodes after b that stand before a; a among them means a cycle. */
-static size_t search_forward(struct acy *g, uint32_t b, uint32_t a, uint32_t *cycle_from,
+static size_t search_forward(struct order_acyclic *g, uint32_t b, uint32_t a, uint32_t *cycle_from,
 			     uint32_t *cycle_label)
 {
 	uint32_t limit = g->place[a];
@@ -180,7 +181,7 @@ static size_t search_forward(struct acy *g, uint32_t b, uint32_t a, uint32_t *cy
 	return n;
 }
 
-static size_t search_backward(struct acy *g, uint32_t a, uint32_t b)
+static size_t search_backward(struct order_acyclic *g, uint32_t a, uint32_t b)
 {
 	uint32_t limit = g->place[b];
 	size_t head = 0, n = 0;
@@ -202,7 +203,7 @@ static size_t search_backward(struct acy *g, uint32_t a, uint32_t b)
 	return n;
 }
 
-static void reorder(struct acy *g, size_t nf, size_t nb)
+static void reorder(struct order_acyclic *g, size_t nf, size_t nb)
 {
 	uint32_t *places = xmalloc((nf + nb) * sizeof *places);
 
@@ -220,21 +221,21 @@ static void reorder(struct acy *g, size_t nf, size_t nb)
 	free(places);
 }
 
-size_t acy_add(struct acy *g, uint32_t a, uint32_t b, uint32_t label, bool *cycle)
+size_t order_acyclic_add(struct order_acyclic *g, uint32_t a, uint32_t b, uint32_t label, bool *cycle)
 {
 	*cycle = a == b;
 	if (a == b)
 		return 0;
 	g->looked_at++;
 	if (g->place[a] > g->place[b]) {
-		uint32_t from = b, last = ACY_STATIC;
+		uint32_t from = b, last = ORDER_ACYCLIC_STATIC;
 		size_t nf, nb, n = 0;
 
 		g->epoch++;
 		nf = search_forward(g, b, a, &from, &last);
 		if (!nf) {
 			*cycle = true;
-			if (last != ACY_STATIC)
+			if (last != ORDER_ACYCLIC_STATIC)
 				g->labels[n++] = last;
 			return trace_forward(g, from, n);
 		}
@@ -246,23 +247,23 @@ size_t acy_add(struct acy *g, uint32_t a, uint32_t b, uint32_t label, bool *cycl
 	return 0;
 }
 
-uint64_t acy_looked_at(const struct acy *g)
+uint64_t order_acyclic_looked_at(const struct order_acyclic *g)
 {
 	return g->looked_at;
 }
 
-const uint32_t *acy_labels(const struct acy *g)
+const uint32_t *order_acyclic_labels(const struct order_acyclic *g)
 {
 	return g->labels;
 }
 
-void acy_candidate(struct acy *g, uint32_t x, uint32_t y, uint32_t label)
+void order_acyclic_candidate(struct order_acyclic *g, uint32_t x, uint32_t y, uint32_t label)
 {
 	push(&g->candidates[x], y, label);
 }
 
 /* Breadth first from start over adj, at most limit nodes. */
-static size_t spread(struct acy *g, uint32_t start, const struct adjacency *adj, size_t limit,
+static size_t spread(struct order_acyclic *g, uint32_t start, const struct adjacency *adj, size_t limit,
 		     uint32_t *queue, uint32_t *mark, uint32_t *from, uint32_t *label)
 {
 	size_t head = 0, n = 0;
@@ -287,9 +288,9 @@ static size_t spread(struct acy *g, uint32_t start, const struct adjacency *adj,
 	return n;
 }
 
-void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit, const uint8_t *settled,
-		 void (*found)(void *arg, uint32_t candidate, const uint32_t *labels, size_t n),
-		 void *arg)
+void order_acyclic_implied(struct order_acyclic *g, uint32_t a, uint32_t b, size_t limit, const uint8_t *settled,
+			   void (*found)(void *arg, uint32_t candidate, const uint32_t *labels, size_t n),
+			   void *arg)
 {
 	size_t nf, nb;
 
@@ -308,7 +309,7 @@ void acy_implied(struct acy *g, uint32_t a, uint32_t b, size_t limit, const uint
 				continue;
 			n = trace_forward(g, x, 0);
 			for (uint32_t y = e.to; g->from_b[y] != UINT32_MAX; y = g->from_b[y])
-				if (g->label_b[y] != ACY_STATIC)
+				if (g->label_b[y] != ORDER_ACYCLIC_STATIC)
 					g->labels[n++] = g->label_b[y];
 			found(arg, e.label, g->labels, n);
 		}
@@ -348,7 +349,7 @@ static uint32_t heap_pop(struct heap *h)
 	return top;
 }
 
-size_t acy_sort(const struct acy *g, const uint64_t *rank, uint32_t *out)
+size_t order_acyclic_sort(const struct order_acyclic *g, const uint64_t *rank, uint32_t *out)
 {
 	uint32_t *degree = xcalloc(g->n + 1, sizeof *degree);
 	struct heap h = { xmalloc((g->n + 1) * sizeof(uint32_t)), 0, rank };
