@@ -21,12 +21,12 @@ struct claim {
 
 static bool is_decided_by(const struct sym_trace *t, struct sched_ref look, struct sched_ref r)
 {
-	return dsp_decides_on_way(t, dsp_event_at(t, look), dsp_event_at(t, r));
+	return dsp_decides_on_way(t, order_event_at(t, look), order_event_at(t, r));
 }
 
 static bool is_write_of(const struct sym_event *e, uint32_t var)
 {
-	return dsp_is_write(e) && e->target == var;
+	return order_writes(e) && e->target == var;
 }
 
 /* The thread's next write of what it read there, if it does not come to look at it again before that; SYM_NONE: none. */
@@ -51,7 +51,7 @@ static struct sched_ref update_before(const struct sym_trace *t, struct sched_re
 	const struct sym_thread *th = &t->threads[look.thread];
 
 	for (uint32_t i = look.index; i-- > 0 && look.index - i < NEAR;)
-		if (dsp_is_memory(&th->events[i]) && th->events[i].target == th->events[look.index].target)
+		if (order_is_access(&th->events[i]) && th->events[i].target == th->events[look.index].target)
 			return (struct sched_ref){ look.thread, th->events[i].op == SYM_RMW ? i : SYM_NONE };
 	return (struct sched_ref){ look.thread, SYM_NONE };
 }
@@ -61,12 +61,12 @@ bool dsp_written_in(const struct dsp_map *m, struct sched_ref first, struct sche
 	const struct sched_order *o = m->order[DSP_FAILING];
 	size_t from = dsp_at(m, DSP_FAILING, first), to = dsp_at(m, DSP_FAILING, last);
 
-	if (from == DSP_NEVER || to == DSP_NEVER || to - from > MAX_BETWEEN)
+	if (from == ORDER_NOWHERE || to == ORDER_NOWHERE || to - from > MAX_BETWEEN)
 		return false;
 	for (size_t i = from + 1; i < to; i++) {
 		*by = o->refs[i];
 		if (by->thread != first.thread &&
-		    is_write_of(dsp_event_at(m->t, *by), dsp_event_at(m->t, first)->target))
+		    is_write_of(order_event_at(m->t, *by), order_event_at(m->t, first)->target))
 			return true;
 	}
 	return false;
@@ -88,7 +88,7 @@ static struct sched_ref look_of(const struct sym_trace *t, struct sched_ref r, u
 	for (uint32_t i = r.index; i-- > 0 && r.index - i < NEAR;) {
 		struct sched_ref look = { r.thread, i };
 
-		if (dsp_is_read(&th->events[i]) && th->events[i].target == var && is_decided_by(t, look, r))
+		if (order_reads(&th->events[i]) && th->events[i].target == var && is_decided_by(t, look, r))
 			return look;
 	}
 	return (struct sched_ref){ r.thread, SYM_NONE };
@@ -101,11 +101,11 @@ static struct sched_ref look_of(const struct sym_trace *t, struct sched_ref r, u
 static bool is_unfinished(const struct dsp_map *m, struct sched_ref look, struct sched_ref take, struct sched_ref other,
 			  struct claim *c)
 {
-	const struct dsp_flow *a = dsp_flow_into(m, DSP_FAILING, look), *b = dsp_flow_into(m, DSP_FAILING, other);
+	const struct order_flow *a = dsp_flow_into(m, DSP_FAILING, look), *b = dsp_flow_into(m, DSP_FAILING, other);
 
 	if (!a || !b || !dsp_same_source(a, b) || take.index == SYM_NONE || next_write(m->t, other).index != SYM_NONE ||
-	    !dsp_same_place(m->t, dsp_event_at(m->t, look), dsp_event_at(m->t, other)) ||
-	    dsp_at(m, DSP_FAILING, take) == DSP_NEVER ||
+	    !dsp_same_place(m->t, order_event_at(m->t, look), order_event_at(m->t, other)) ||
+	    dsp_at(m, DSP_FAILING, take) == ORDER_NOWHERE ||
 	    dsp_at(m, DSP_FAILING, take) < dsp_at(m, DSP_FAILING, other))
 		return false;
 	*c = (struct claim){ other, take, take };
@@ -132,7 +132,7 @@ static struct dsp_region region_of(const struct sym_trace *t, const struct claim
 	struct dsp_region r = {
 		.thread = c->first.thread, .first = c->first.index, .end = c->last,
 		.last = c->last.thread == c->first.thread ? c->last.index : SYM_NONE,
-		.intruder = c->intruder, .var = dsp_event_at(t, c->first)->target,
+		.intruder = c->intruder, .var = order_event_at(t, c->first)->target,
 	};
 
 	dsp_region_locks(t, &r);
@@ -168,11 +168,11 @@ static bool written_before(const struct dsp_map *m, struct sched_ref r, struct s
 	const struct sched_order *o = m->order[DSP_FAILING];
 	size_t at = dsp_at(m, DSP_FAILING, r);
 
-	if (!dsp_is_write(dsp_event_at(m->t, r)) || at == DSP_NEVER)
+	if (!order_writes(order_event_at(m->t, r)) || at == ORDER_NOWHERE)
 		return false;
 	for (size_t i = at, n = 0; i-- > 0 && n < MAX_BETWEEN; n++) {
 		*by = o->refs[i];
-		if (by->thread != r.thread && is_write_of(dsp_event_at(m->t, *by), dsp_event_at(m->t, r)->target))
+		if (by->thread != r.thread && is_write_of(order_event_at(m->t, *by), order_event_at(m->t, r)->target))
 			return true;
 	}
 	return false;
@@ -199,8 +199,8 @@ void dsp_find_claims(const struct dsp_map *m, const dsp_pairs *pairs, dsp_region
 			const struct dsp_pair *p = &pairs->v[i];
 			struct dsp_region r;
 
-			if (!p->inverted || !dsp_is_memory(dsp_event_at(m->t, p->before)) ||
-			    !dsp_is_memory(dsp_event_at(m->t, p->after)))
+			if (!p->inverted || !order_is_access(order_event_at(m->t, p->before)) ||
+			    !order_is_access(order_event_at(m->t, p->after)))
 				continue;
 			if (claimed(m, way, p->before, p->after, &r) || met_before(m, way, p->before, &r) ||
 			    met_before(m, way, p->after, &r)) {
@@ -231,10 +231,10 @@ bool dsp_find_stale_check(const struct dsp_map *m, struct sched_ref *first, stru
 
 	if (!last_word(m->t, last))
 		return false;
-	end = dsp_event_at(m->t, *last);
+	end = order_event_at(m->t, *last);
 	for (uint32_t i = last->index; i-- > 0 && last->index - i < NEAR;) {
 		*first = (struct sched_ref){ last->thread, i };
-		e = dsp_event_at(m->t, *first);
+		e = order_event_at(m->t, *first);
 		/* The same instruction twice: two rounds of a loop. */
 		if (e->op == SYM_READ && e->target == end->target)
 			return e->pc != end->pc && dsp_decides_on_way(m->t, e, end) && dsp_written_in(m, *first, *last, by);

@@ -1,8 +1,8 @@
 #include "analyzer/dsp/internal.h"
 
-bool dsp_same_source(const struct dsp_flow *a, const struct dsp_flow *b)
+bool dsp_same_source(const struct order_flow *a, const struct order_flow *b)
 {
-	return a->initial == b->initial && (a->initial || dsp_same(a->write, b->write));
+	return a->initial == b->initial && (a->initial || order_same_ref(a->write, b->write));
 }
 
 /*
@@ -31,9 +31,9 @@ static void cone_add(void *arg, uint64_t symbol)
 static void cone_follow(struct cone *c, struct sched_ref read)
 {
 	const struct dsp_map *m = &c->b->map;
-	const struct dsp_flow *fail = dsp_flow_into(m, DSP_FAILING, read);
-	const struct dsp_flow *alt = dsp_flow_into(m, DSP_ALTERNATE, read);
-	const struct dsp_flow *f = fail ? fail : alt;
+	const struct order_flow *fail = dsp_flow_into(m, DSP_FAILING, read);
+	const struct order_flow *alt = dsp_flow_into(m, DSP_ALTERNATE, read);
+	const struct order_flow *f = fail ? fail : alt;
 	const struct sym_event *e;
 
 	if (alt && dsp_at(m, DSP_ALTERNATE, read) >= m->exact[DSP_ALTERNATE])
@@ -42,7 +42,7 @@ static void cone_follow(struct cone *c, struct sched_ref read)
 		c->found += !fail->has_value || !alt->has_value || fail->value != alt->value;
 		return;
 	}
-	e = f && !f->initial ? dsp_event_at(m->t, f->write) : NULL;
+	e = f && !f->initial ? order_event_at(m->t, f->write) : NULL;
 	if (e && e->value != EXPR_NONE)
 		expr_symbols(m->t->pool, e->value, cone_add, c);
 }
@@ -68,7 +68,7 @@ static struct sched_ref *reads_by_symbol(const struct sym_trace *t)
 	for (uint32_t th = 0; th < t->nthreads; th++) {
 		for (uint32_t i = 0; i < t->threads[th].nevents; i++) {
 			const struct sym_event *e = &t->threads[th].events[i];
-			const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
+			const struct expr *x = order_reads(e) && e->symbol != EXPR_NONE ?
 					       expr_get(t->pool, e->symbol) : NULL;
 
 			if (x && x->op == EX_SYMBOL && x->value < nsymbols)
@@ -90,12 +90,12 @@ void dsp_explain_values(struct dsp_builder *b)
 			struct sched_ref r = { th, i };
 			uint64_t fail, alt;
 
-			if (b->why[dsp_id(m, r)] && dsp_at(m, DSP_FAILING, r) != DSP_NEVER &&
+			if (b->why[dsp_id(m, r)] && dsp_at(m, DSP_FAILING, r) != ORDER_NOWHERE &&
 			    dsp_at(m, DSP_ALTERNATE, r) < m->exact[DSP_ALTERNATE] &&
-			    dsp_is_write(dsp_event_at(m->t, r)) &&
-			    dsp_value(m->t, m->order[DSP_FAILING], r, &fail) &&
-			    dsp_value(m->t, m->order[DSP_ALTERNATE], r, &alt) && fail != alt)
-				cone_of(&c, dsp_event_at(m->t, r)->value);
+			    order_writes(order_event_at(m->t, r)) &&
+			    order_value(m->t, m->order[DSP_FAILING], r, &fail) &&
+			    order_value(m->t, m->order[DSP_ALTERNATE], r, &alt) && fail != alt)
+				cone_of(&c, order_event_at(m->t, r)->value);
 		}
 	}
 	vec_free(&c.todo);

@@ -7,21 +7,36 @@
 static err_t place_order(struct dsp_map *m, enum dsp_which w, const struct sched_order *o)
 {
 	m->order[w] = o;
-	m->at[w] = xmalloc((m->nids + 1) * sizeof *m->at[w]);
 	m->flow_of[w] = xmalloc((m->nids + 1) * sizeof *m->flow_of[w]);
 	for (size_t i = 0; i < m->nids; i++)
-		m->at[w][i] = m->flow_of[w][i] = DSP_NEVER;
-	for (size_t i = 0; i < o->n; i++) {
-		if (!dsp_ref_ok(m->t, o->refs[i]))
+		m->flow_of[w][i] = ORDER_NOWHERE;
+	for (size_t i = 0; i < o->n; i++)
+		if (!order_has(m->t, o->refs[i]))
 			return err_new(ERR_INTERNAL, "schedule names event %u of thread %u, "
 				       "which the trace does not have",
 				       o->refs[i].index, o->refs[i].thread);
-		m->at[w][dsp_id(m, o->refs[i])] = i;
-	}
-	m->nflows[w] = dsp_flows(m->t, o, &m->flows[w]);
+	m->places[w] = order_places_of(m->t, o);
+	m->nflows[w] = order_flows(m->t, o, &m->flows[w]);
 	for (size_t i = 0; i < m->nflows[w]; i++)
 		m->flow_of[w][dsp_id(m, m->flows[w][i].read)] = i;
 	return NULL;
+}
+
+const struct order_flow *dsp_flow_into(const struct dsp_map *m, enum dsp_which w,
+				       struct sched_ref r)
+{
+	size_t i = m->flow_of[w] ? m->flow_of[w][dsp_id(m, r)] : ORDER_NOWHERE;
+
+	return i == ORDER_NOWHERE ? NULL : &m->flows[w][i];
+}
+
+bool dsp_inverted(const struct dsp_map *m, struct sched_ref before, struct sched_ref after)
+{
+	size_t after_fail = dsp_at(m, DSP_FAILING, after);
+	size_t after_alt = dsp_at(m, DSP_ALTERNATE, after);
+
+	return dsp_at(m, DSP_FAILING, before) < after_fail && after_alt != ORDER_NOWHERE &&
+	       dsp_at(m, DSP_ALTERNATE, before) > after_alt;
 }
 
 /* The thread that would have failed ends where it took the other branch; what the
@@ -62,7 +77,7 @@ static err_t map_init(struct dsp_builder *b, const struct sym_trace *t)
 static void builder_free(struct dsp_builder *b)
 {
 	for (int w = 0; w < DSP_SIDES; w++) {
-		free(b->map.at[w]);
+		order_places_free(&b->map.places[w]);
 		free(b->map.flows[w]);
 		free(b->map.flow_of[w]);
 	}
@@ -85,7 +100,7 @@ static err_t add_cause(struct dsp_builder *b)
 	for (size_t i = 0; a->found && i < a->ncause; i++) {
 		struct dsp_pair p = { a->cause[i].before, a->cause[i].after, false };
 
-		if (!dsp_ref_ok(b->map.t, p.before) || !dsp_ref_ok(b->map.t, p.after))
+		if (!order_has(b->map.t, p.before) || !order_has(b->map.t, p.after))
 			return err_new(ERR_INTERNAL, "root cause names an event that the trace "
 				       "does not have");
 		p.inverted = dsp_inverted(&b->map, p.before, p.after);
@@ -101,10 +116,10 @@ static err_t add_cause(struct dsp_builder *b)
 	return NULL;
 }
 
-static bool has_a_say(const struct dsp_builder *b, const struct dsp_flow *f)
+static bool has_a_say(const struct dsp_builder *b, const struct order_flow *f)
 {
 	const struct dsp_map *m = &b->map;
-	const struct sym_event *e = dsp_event_at(m->t, f->read);
+	const struct sym_event *e = order_event_at(m->t, f->read);
 	const struct expr *x = e->symbol != EXPR_NONE ? expr_get(m->t->pool, e->symbol) : NULL;
 
 	return b->in_cause[dsp_id(m, f->read)] ||
@@ -112,8 +127,8 @@ static bool has_a_say(const struct dsp_builder *b, const struct dsp_flow *f)
 }
 
 /* Weaker: a write of the root cause is seen in one schedule and not in the other. */
-static bool sees_cause(const struct dsp_builder *b, const struct dsp_flow *fail,
-		       const struct dsp_flow *alt)
+static bool sees_cause(const struct dsp_builder *b, const struct order_flow *fail,
+		       const struct order_flow *alt)
 {
 	return (!fail->initial && b->in_cause[dsp_id(&b->map, fail->write)]) ||
 	       (!alt->initial && b->in_cause[dsp_id(&b->map, alt->write)]);
@@ -125,13 +140,13 @@ static void add_pair(struct dsp_builder *b, struct sched_ref before, struct sche
 	if (b->pairs.n >= b->d->npairs + 256)
 		return;
 	for (size_t i = 0; i < b->pairs.n; i++)
-		if (dsp_same(b->pairs.v[i].before, before) && dsp_same(b->pairs.v[i].after, after))
+		if (order_same_ref(b->pairs.v[i].before, before) && order_same_ref(b->pairs.v[i].after, after))
 			return;
 	if (before.thread != after.thread && dsp_inverted(&b->map, before, after))
 		vec_push(&b->pairs, (struct dsp_pair){ before, after, true });
 }
 
-static void add_variation(struct dsp_builder *b, struct dsp_flow *fail, struct dsp_flow *alt)
+static void add_variation(struct dsp_builder *b, struct order_flow *fail, struct order_flow *alt)
 {
 	fail->differs = alt->differs = true;
 	project(b, fail->read, DSP_IN_FLOW);
@@ -151,9 +166,9 @@ static size_t add_variations(struct dsp_builder *b, bool weaker)
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->nflows[DSP_FAILING]; i++) {
-		struct dsp_flow *fail = &m->flows[DSP_FAILING][i];
+		struct order_flow *fail = &m->flows[DSP_FAILING][i];
 		size_t other = m->flow_of[DSP_ALTERNATE][dsp_id(m, fail->read)];
-		struct dsp_flow *alt = other == DSP_NEVER ? NULL : &m->flows[DSP_ALTERNATE][other];
+		struct order_flow *alt = other == ORDER_NOWHERE ? NULL : &m->flows[DSP_ALTERNATE][other];
 
 		if (!alt || dsp_same_source(fail, alt) ||
 		    dsp_at(m, DSP_ALTERNATE, fail->read) >= m->exact[DSP_ALTERNATE])
@@ -172,13 +187,13 @@ static size_t add_variations(struct dsp_builder *b, bool weaker)
 
 static bool conflict(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
 {
-	const struct sym_event *x = dsp_event_at(t, a), *y = dsp_event_at(t, b);
+	const struct sym_event *x = order_event_at(t, a), *y = order_event_at(t, b);
 
 	if (a.thread == b.thread || x->target != y->target || x->target == SYM_NONE)
 		return false;
-	if (dsp_is_memory(x) != dsp_is_memory(y))
+	if (order_is_access(x) != order_is_access(y))
 		return false;
-	return !dsp_is_memory(x) || dsp_is_write(x) || dsp_is_write(y);
+	return !order_is_access(x) || order_writes(x) || order_writes(y);
 }
 
 /* Every conflicting pair of root-cause events that the schedules order differently. */
@@ -206,7 +221,7 @@ static void add_reordered(struct dsp_builder *b)
 			project(b, cause.v[k], DSP_REORDERED);
 		}
 	}
-	if (dsp_ref_ok(m->t, b->alt->inverted.before) && dsp_ref_ok(m->t, b->alt->inverted.after) &&
+	if (order_has(m->t, b->alt->inverted.before) && order_has(m->t, b->alt->inverted.after) &&
 	    dsp_inverted(m, b->alt->inverted.before, b->alt->inverted.after)) {
 		project(b, b->alt->inverted.before, DSP_REORDERED);
 		project(b, b->alt->inverted.after, DSP_REORDERED);
@@ -228,7 +243,7 @@ static void add_failure(struct dsp_builder *b)
 		uint32_t since = SYM_NONE;
 		size_t holder;
 
-		if (!dsp_ref_ok(t, want))
+		if (!order_has(t, want))
 			continue;
 		project(b, want, DSP_FAILURE);
 		holder = dsp_blocker(t, i, &since);
@@ -260,7 +275,7 @@ static void add_cause_events(struct dsp_builder *b)
 		struct sched_ref ends[] = { b->d->pairs[i].before, b->d->pairs[i].after };
 
 		for (int k = 0; k < 2; k++) {
-			const struct dsp_flow *f = dsp_flow_into(m, DSP_FAILING, ends[k]);
+			const struct order_flow *f = dsp_flow_into(m, DSP_FAILING, ends[k]);
 
 			project(b, ends[k], DSP_IN_CAUSE);
 			if (f && !f->initial)
@@ -275,7 +290,7 @@ static void add_delays(struct dsp_builder *b)
 	for (size_t i = 0; i < b->a->ndelays && i < MOST_DELAYS; i++) {
 		const struct sched_delay *d = &b->a->delays[i];
 
-		if (!dsp_ref_ok(b->map.t, d->store) || !dsp_ref_ok(b->map.t, d->load))
+		if (!order_has(b->map.t, d->store) || !order_has(b->map.t, d->load))
 			continue;
 		project(b, d->store, DSP_IN_CAUSE);
 		project(b, d->load, DSP_IN_CAUSE);
@@ -313,7 +328,7 @@ static void lay_out(struct dsp_builder *b, enum dsp_which w)
 	const struct dsp_map *m = &b->map;
 	struct dsp_side *side = &b->d->side[w];
 	VEC(struct dsp_event) events = { 0 };
-	VEC(struct dsp_flow) flows = { 0 };
+	VEC(struct order_flow) flows = { 0 };
 
 	for (uint32_t th = 0; th < m->t->nthreads; th++) {
 		for (uint32_t i = 0; i < m->t->threads[th].nevents; i++) {
@@ -329,15 +344,15 @@ static void lay_out(struct dsp_builder *b, enum dsp_which w)
 			e.context = b->why[id] == DSP_CONTEXT;
 			side->nprojected += !e.context;
 			e.at = dsp_at(m, w, e.ref);
-			e.executed = e.at != DSP_NEVER;
+			e.executed = e.at != ORDER_NOWHERE;
 			e.buffered = e.executed && overtaken(m, w, e.ref);
 			e.has_value = e.executed && e.at < m->exact[w] &&
-				      dsp_value(m->t, m->order[w], e.ref, &e.value);
+				      order_value(m->t, m->order[w], e.ref, &e.value);
 			vec_push(&events, e);
 		}
 	}
 	for (size_t i = 0; i < m->nflows[w]; i++) {
-		const struct dsp_flow *f = &m->flows[w][i];
+		const struct order_flow *f = &m->flows[w][i];
 
 		if (!b->why[dsp_id(m, f->read)] || (!f->initial && !b->why[dsp_id(m, f->write)]))
 			continue;
@@ -398,7 +413,7 @@ static size_t common_prefix(const struct dsp_map *m)
 	const struct sched_order *f = m->order[DSP_FAILING], *a = m->order[DSP_ALTERNATE];
 	size_t n = 0;
 
-	while (f && a && n < f->n && n < a->n && dsp_same(f->refs[n], a->refs[n]))
+	while (f && a && n < f->n && n < a->n && order_same_ref(f->refs[n], a->refs[n]))
 		n++;
 	return n;
 }
@@ -421,7 +436,7 @@ static void add_not_reached(struct dsp_builder *b)
 	add_cause_events(b);
 	for (size_t i = 0; i < b->d->npairs; i++)
 		b->d->pairs[i].inverted = b->pairs.v[i].inverted =
-			dsp_at(&b->map, DSP_ALTERNATE, b->d->pairs[i].after) == DSP_NEVER;
+			dsp_at(&b->map, DSP_ALTERNATE, b->d->pairs[i].after) == ORDER_NOWHERE;
 }
 
 static err_t build(struct dsp_builder *b, const struct sym_trace *t)

@@ -29,16 +29,6 @@
 
 enum dsp_which { DSP_FAILING, DSP_ALTERNATE, DSP_SIDES };
 
-/* A value travelling: write -> the read that sees it. */
-struct dsp_flow {
-	struct sched_ref read;
-	struct sched_ref write; /* meaningless when initial */
-	bool initial;           /* no write before it: the variable's first value */
-	bool differs;           /* the other schedule's read sees something else */
-	bool has_value;
-	uint64_t value;
-};
-
 struct dsp_event {
 	struct sched_ref ref;
 	bool in_flow;   /* part of a dataflow variation */
@@ -60,7 +50,7 @@ struct dsp_side {
 				   * execute comes last */
 	size_t nevents;
 	size_t nprojected;        /* nevents without those that are only context */
-	struct dsp_flow *flows;   /* among projected events */
+	struct order_flow *flows;   /* among projected events */
 	size_t nflows;
 	size_t ndiffers;          /* flows[].differs */
 	size_t exact;             /* so many events of the schedule were executed with their
@@ -223,14 +213,12 @@ void dsp_rank_hints(struct dsp *d);
 
 /* Shared with the reports. */
 
-const struct sym_event *dsp_event_at(const struct sym_trace *t, struct sched_ref r);
 /*
  * Where an event happens, for people: the innermost frame of the stack that
  * lies in code with lines and outside the run-time and library headers; the
  * innermost frame when there is no such; NULL without a stack.
  */
 const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e);
-bool dsp_acquires(const struct sym_event *e); /* takes a lock, and got it */
 /*
  * The library function through which the program made this memory access: "free",
  * "memcpy"; malloc'd, NULL when its own code did.
@@ -247,25 +235,8 @@ bool dsp_is_runtime(const struct sym_frame *f);
 char *dsp_where(const struct sym_trace *t, struct sched_ref r);
 /* "reads", "locks": what an operation does, third person. */
 const char *dsp_verb(enum sym_op op);
-/* What the event read (READ) or wrote (WRITE, RMW) in this order, when known. */
-bool dsp_value(const struct sym_trace *t, const struct sched_order *o, struct sched_ref r,
-	       uint64_t *value);
-/*
- * Every dataflow of a whole order; under total store order a thread sees its own
- * writes while they wait in its store buffer; malloc'd into *flows. Reads of variables
- * nothing wrote before see the initial value.
- */
-size_t dsp_flows(const struct sym_trace *t, const struct sched_order *o, struct dsp_flow **flows);
-
-/* The fork in `parent` from which `child` descends; SYM_NONE if there is none. */
-uint32_t dsp_fork_towards(const struct sym_trace *t, uint32_t parent, uint32_t child);
-/* Did the parent make it, or who made it, before its event `before`? Before the window, too: names tell. */
-bool dsp_made_before(const struct sym_trace *t, uint32_t parent, uint32_t child, uint32_t before);
 /* The expression is made of what was read there, among others. */
 bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_event *read);
 /* Conditions between the two events of a thread mention what the first one read. */
 bool dsp_decides_on_way(const struct sym_trace *t, const struct sym_event *first, const struct sym_event *last);
-/* Did one of the two make the other, or who made it? */
-bool dsp_related(const struct sym_trace *t, uint32_t a, uint32_t b);
-
 #endif

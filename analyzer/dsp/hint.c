@@ -25,7 +25,7 @@ const char *dsp_hint_name(enum dsp_hint_kind k)
 
 void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_event *e = order_event_at(t, r);
 	const char *subject = dsp_subject(t, e);
 
 	strbuf_str(b, dsp_verb(e->op));
@@ -48,7 +48,7 @@ const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread)
 
 static void place_in(struct strbuf *b, const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_frame *f = dsp_place(t, dsp_event_at(t, r));
+	const struct sym_frame *f = dsp_place(t, order_event_at(t, r));
 
 	dsp_say_at(b, t, r);
 	if (f && f->file) /* else it is the function that was said */
@@ -76,7 +76,7 @@ static bool is_in_loop(const struct sym_trace *t, const struct dsp_region *r)
 /* The program's frames of an event, outermost first. */
 static size_t frames_of(const struct sym_trace *t, struct sched_ref r, const struct sym_frame **out, size_t max)
 {
-	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_event *e = order_event_at(t, r);
 	const struct sym_stack *k = e->stack < t->nstacks ? &t->stacks[e->stack] : NULL;
 	const struct sym_frame *place = dsp_place(t, e);
 	size_t n = 0;
@@ -126,8 +126,8 @@ static bool calls_of_one(const struct sym_trace *t, struct sched_ref a, struct s
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
 {
 	struct sched_ref first = { r->thread, r->first };
-	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first));
-	const struct sym_frame *y = dsp_place(t, dsp_event_at(t, r->end));
+	const struct sym_frame *x = dsp_place(t, order_event_at(t, first));
+	const struct sym_frame *y = dsp_place(t, order_event_at(t, r->end));
 
 	const struct sym_frame *from, *to;
 	bool differ = x && y && x->file && y->file && strcmp(x->function, y->function) != 0;
@@ -149,8 +149,8 @@ void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_
 	} else if (x->line == y->line) {
 		dsp_say_at(b, t, first);
 		if (is_in_loop(t, r))
-			strbuf_fmt(b, " (from `%s' to `%s')", dsp_subject(t, dsp_event_at(t, first)),
-				   dsp_subject(t, dsp_event_at(t, r->end)));
+			strbuf_fmt(b, " (from `%s' to `%s')", dsp_subject(t, order_event_at(t, first)),
+				   dsp_subject(t, order_event_at(t, r->end)));
 	} else {
 		/* Compilers move things: say the lines as the source has them. */
 		dsp_say_at(b, t, x->line < y->line ? first : r->end);
@@ -164,7 +164,7 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 	struct strbuf b = { 0 };
 
 	strbuf_fmt(&b, "Read `%s' and `%s' in one atomic step (",
-		   dsp_subject(t, dsp_event_at(t, first)), dsp_subject(t, dsp_event_at(t, r->end)));
+		   dsp_subject(t, order_event_at(t, first)), dsp_subject(t, order_event_at(t, r->end)));
 	dsp_say_span(&b, t, r);
 	strbuf_fmt(&b, ", %s), and change them in one: the failure depends on both, and %s had "
 		   "only come to ",
@@ -259,7 +259,7 @@ static uint32_t join_after(const struct sym_trace *t, struct sched_ref a, uint32
 /* Failing: early before late. The fix is the other way round. */
 static bool in_one_function(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
 {
-	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, a)), *y = dsp_place(t, dsp_event_at(t, b));
+	const struct sym_frame *x = dsp_place(t, order_event_at(t, a)), *y = dsp_place(t, order_event_at(t, b));
 
 	return x && y && x->file && y->file && !strcmp(x->function, y->function) && !strcmp(x->file, y->file);
 }
@@ -270,7 +270,7 @@ char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct s
 	uint32_t fork;
 	struct strbuf b = { 0 };
 
-	if (dsp_made_before(t, early.thread, late.thread, early.index)) {
+	if (order_made_before(t, early.thread, late.thread, early.index)) {
 		uint32_t join = join_after(t, early, late.thread);
 
 		strbuf_fmt(&b, "Let %s wait for %s before ", second, first);
@@ -289,7 +289,7 @@ char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct s
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
-	fork = dsp_fork_towards(t, late.thread, early.thread);
+	fork = order_fork_towards(t, late.thread, early.thread);
 	/* Not where both do the same work: it cannot be done before the other is there to do its part. */
 	if (fork != SYM_NONE && fork < late.index && !in_one_function(t, early, late)) {
 		strbuf_str(&b, "Do ");
@@ -315,7 +315,7 @@ char *dsp_order_text(const struct sym_trace *t, struct sched_ref early, struct s
 
 void dsp_ask_order(struct dsp_hint *h, const struct sym_trace *t, struct sched_ref early, struct sched_ref late)
 {
-	bool join = dsp_made_before(t, early.thread, late.thread, early.index);
+	bool join = order_made_before(t, early.thread, late.thread, early.index);
 
 	dsp_ask(h, join ? DSP_STEP_JOIN : DSP_STEP_ORDER, late, early, late.thread);
 }
@@ -325,7 +325,7 @@ static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t v
 	for (size_t i = 0; i < t->threads[thread].nevents; i++) {
 		const struct sym_event *e = &t->threads[thread].events[i];
 
-		if (dsp_is_write(e) && e->target == var)
+		if (order_writes(e) && e->target == var)
 			return true;
 	}
 	return false;
@@ -338,13 +338,13 @@ static bool thread_writes(const struct sym_trace *t, uint32_t thread, uint32_t v
  */
 static bool is_teardown(const struct sym_trace *t, const struct dsp_region *r)
 {
-	const struct sym_event *e = dsp_event_at(t, r->intruder);
+	const struct sym_event *e = order_event_at(t, r->intruder);
 
 	/* Where both take a lock they meant to share. */
 	if (r->common_lock != SYM_NONE)
 		return false;
-	return dsp_made_before(t, r->intruder.thread, r->thread, r->intruder.index) && r->var != SYM_NONE &&
-	       dsp_is_write(e) && !thread_writes(t, r->thread, r->var);
+	return order_made_before(t, r->intruder.thread, r->thread, r->intruder.index) && r->var != SYM_NONE &&
+	       order_writes(e) && !thread_writes(t, r->thread, r->var);
 }
 
 const struct dsp_pair *dsp_pair_to_order(const struct sym_trace *t, const dsp_pairs *pairs)
@@ -356,8 +356,8 @@ const struct dsp_pair *dsp_pair_to_order(const struct sym_trace *t, const dsp_pa
 
 		if (!p->inverted || p->before.thread == p->after.thread)
 			continue;
-		if (dsp_is_memory(dsp_event_at(t, p->before)) &&
-		    dsp_is_memory(dsp_event_at(t, p->after)))
+		if (order_is_access(order_event_at(t, p->before)) &&
+		    order_is_access(order_event_at(t, p->after)))
 			return p;
 		if (!any)
 			any = p;
@@ -413,8 +413,8 @@ static bool barrier_hint(const struct sym_trace *t, const struct dsp_pair *p, st
 	struct strbuf b = { 0 };
 
 	free(late);
-	if (!same || !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)) ||
-	    is_in_barrier(t, dsp_event_at(t, p->before)) || is_in_barrier(t, dsp_event_at(t, p->after))) {
+	if (!same || !order_is_access(order_event_at(t, p->before)) || !order_is_access(order_event_at(t, p->after)) ||
+	    is_in_barrier(t, order_event_at(t, p->before)) || is_in_barrier(t, order_event_at(t, p->after))) {
 		free(barrier);
 		return false;
 	}
@@ -452,8 +452,8 @@ static bool spans_barrier(const struct sym_trace *t, const struct dsp_region *r,
 static bool same_places(const struct sym_trace *t, const struct sched_delay *a,
 			const struct sched_delay *b)
 {
-	const struct sym_event *x = dsp_event_at(t, a->store), *y = dsp_event_at(t, b->store);
-	const struct sym_event *u = dsp_event_at(t, a->load), *v = dsp_event_at(t, b->load);
+	const struct sym_event *x = order_event_at(t, a->store), *y = order_event_at(t, b->store);
+	const struct sym_event *u = order_event_at(t, a->load), *v = order_event_at(t, b->load);
 
 	return a->store.thread == b->store.thread && x->pc && x->pc == y->pc && u->pc == v->pc;
 }
@@ -475,7 +475,7 @@ static bool fence_hint(const struct sym_trace *t, const struct sched_answer *a, 
 	if (!a->ndelays)
 		return false;
 	for (size_t k = 0; k < a->ndelays; k++)
-		if (!dsp_ref_ok(t, a->delays[k].store) || !dsp_ref_ok(t, a->delays[k].load))
+		if (!order_has(t, a->delays[k].store) || !order_has(t, a->delays[k].load))
 			return false;
 	strbuf_str(&b, "Put a fence");
 	for (size_t k = 0; k < a->ndelays; k++) {
@@ -513,8 +513,8 @@ static bool both_inside(const struct dsp_map *m, const dsp_pairs *pairs, const s
 		  (r->last != SYM_NONE && dsp_broken_lock_hint(m, r->end, r->intruder, h))))
 		return true;
 	for (size_t i = 0; i < pairs->n && i < PAIRS_INSIDE; i++)
-		if (dsp_is_memory(dsp_event_at(m->t, pairs->v[i].before)) &&
-		    dsp_is_memory(dsp_event_at(m->t, pairs->v[i].after)) &&
+		if (order_is_access(order_event_at(m->t, pairs->v[i].before)) &&
+		    order_is_access(order_event_at(m->t, pairs->v[i].after)) &&
 		    dsp_broken_lock_hint(m, pairs->v[i].before, pairs->v[i].after, h))
 			return true;
 	return false;

@@ -32,9 +32,9 @@ static bool changed_between(const struct dsp_map *m, struct sched_ref from, stru
 			size_t at = dsp_at(m, DSP_FAILING, r);
 			uint64_t now;
 
-			if (x->events[i].target != var || !dsp_is_write(&x->events[i]) || at == DSP_NEVER ||
+			if (x->events[i].target != var || !order_writes(&x->events[i]) || at == ORDER_NOWHERE ||
 			    at <= first || at >= last || at < best ||
-			    !dsp_value(m->t, m->order[DSP_FAILING], r, &now) || now == value)
+			    !order_value(m->t, m->order[DSP_FAILING], r, &now) || now == value)
 				continue;
 			best = at;
 			*found = r;
@@ -47,12 +47,12 @@ static bool changed_between(const struct dsp_map *m, struct sched_ref from, stru
 static bool find_stale(const struct dsp_map *m, struct aba *a)
 {
 	const struct sym_trace *t = m->t;
-	const struct sym_event *swap = dsp_event_at(t, a->swap);
+	const struct sym_event *swap = order_event_at(t, a->swap);
 
 	for (uint32_t i = a->read.index + 1; i < a->swap.index; i++) {
 		struct sched_ref q = { a->swap.thread, i }, w;
-		const struct sym_event *e = dsp_event_at(t, q);
-		const struct dsp_flow *f = e->op == SYM_READ ? dsp_flow_into(m, DSP_FAILING, q) : NULL;
+		const struct sym_event *e = order_event_at(t, q);
+		const struct order_flow *f = e->op == SYM_READ ? dsp_flow_into(m, DSP_FAILING, q) : NULL;
 
 		if (!f || !f->has_value || e->target == swap->target || !dsp_mentions_read(t, swap->value, e) ||
 		    !changed_between(m, q, a->swap, e->target, f->value, &w))
@@ -66,12 +66,12 @@ static bool find_stale(const struct dsp_map *m, struct aba *a)
 /* The swap's own condition compares with what was read here: was it changed and changed back? */
 static bool is_aba(const struct dsp_map *m, struct aba *a)
 {
-	const struct dsp_flow *was = dsp_flow_into(m, DSP_FAILING, a->read);
-	const struct dsp_flow *is = dsp_flow_into(m, DSP_FAILING, a->swap);
+	const struct order_flow *was = dsp_flow_into(m, DSP_FAILING, a->read);
+	const struct order_flow *is = dsp_flow_into(m, DSP_FAILING, a->swap);
 
 	if (!was || !is || !was->has_value || !is->has_value || was->value != is->value || is->initial ||
 	    dsp_same_source(was, is) || is->write.thread == a->swap.thread ||
-	    !changed_between(m, a->read, a->swap, dsp_event_at(m->t, a->swap)->target, was->value, &a->away))
+	    !changed_between(m, a->read, a->swap, order_event_at(m->t, a->swap)->target, was->value, &a->away))
 		return false;
 	a->back = is->write;
 	return find_stale(m, a);
@@ -80,14 +80,14 @@ static bool is_aba(const struct dsp_map *m, struct aba *a)
 static bool look_at_swap(const struct dsp_map *m, struct sched_ref swap, expr_id cond, struct aba *a)
 {
 	const struct sym_trace *t = m->t;
-	const struct sym_event *s = dsp_event_at(t, swap);
+	const struct sym_event *s = order_event_at(t, swap);
 	uint32_t least = swap.index > NEAR ? swap.index - NEAR : 0;
 	unsigned reads = 0;
 
 	for (uint32_t i = swap.index; i-- > least && reads < MAX_READS;) {
 		const struct sym_event *e = &t->threads[swap.thread].events[i];
 
-		if (!dsp_is_memory(e) || e->target != s->target || !dsp_is_read(e))
+		if (!order_is_access(e) || e->target != s->target || !order_reads(e))
 			continue;
 		reads++;
 		*a = (struct aba){ .read = { swap.thread, i }, .swap = swap };
@@ -112,7 +112,7 @@ static bool find_aba(const struct dsp_map *m, struct aba *found)
 
 			if (swap.index == SYM_NONE || swap.index >= x->nevents ||
 			    x->events[swap.index].op != SYM_RMW || x->events[swap.index].value == EXPR_NONE ||
-			    dsp_at(m, DSP_FAILING, swap) == DSP_NEVER || dsp_at(m, DSP_FAILING, swap) < best ||
+			    dsp_at(m, DSP_FAILING, swap) == ORDER_NOWHERE || dsp_at(m, DSP_FAILING, swap) < best ||
 			    !dsp_mentions_read(t, x->conds[i].cond, &x->events[swap.index]) ||
 			    !look_at_swap(m, swap, x->conds[i].cond, &a))
 				continue;
@@ -139,7 +139,7 @@ bool dsp_match_aba(const struct dsp_case *c, struct dsp_hint *h)
 
 	if (!m->order[DSP_FAILING] || !find_aba(m, &a))
 		return false;
-	name = dsp_subject(t, dsp_event_at(t, a.swap));
+	name = dsp_subject(t, order_event_at(t, a.swap));
 	strbuf_fmt(&b, "Let the compare-and-swap of `%s' at ", name);
 	dsp_say_at(&b, t, a.swap);
 	strbuf_str(&b, " notice that it was changed and changed back (ABA), by a counter beside it, say, or keep "
@@ -154,7 +154,7 @@ bool dsp_match_aba(const struct dsp_case *c, struct dsp_hint *h)
 		strbuf_fmt(&b, ", %s makes it the same again", dsp_thread_id(t, a.back.thread));
 	say_line(&b, t, " at ", a.back);
 	strbuf_fmt(&b, "; the swap succeeds, and puts there what %s had read from `%s'",
-		   dsp_thread_id(t, a.swap.thread), dsp_subject(t, dsp_event_at(t, a.stale)));
+		   dsp_thread_id(t, a.swap.thread), dsp_subject(t, order_event_at(t, a.stale)));
 	say_line(&b, t, " at ", a.stale);
 	strbuf_str(&b, ", which was something else by then.");
 	dsp_ask_hold(h, a.read, a.swap);

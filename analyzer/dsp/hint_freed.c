@@ -11,9 +11,9 @@
 /* Does the event touch the block? */
 static bool touches(const struct sym_trace *t, const struct dsp_freed *f, struct sched_ref r)
 {
-	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_event *e = order_event_at(t, r);
 
-	return e && dsp_is_memory(e) && e->target < t->nvars &&
+	return e && order_is_access(e) && e->target < t->nvars &&
 	       t->vars[e->target].address - f->base < f->size;
 }
 
@@ -38,11 +38,11 @@ static bool is_told(const struct sym_trace *t, const struct dsp *d, const struct
 /* A lock that was held when it was freed; *both: when it was used, too. SYM_NONE: none. */
 static uint32_t guard(const struct sym_trace *t, const struct dsp_freed *f, bool *both)
 {
-	dsp_held_locks freeing = { 0 }, using = { 0 };
+	order_held_locks freeing = { 0 }, using = { 0 };
 	uint32_t lock = SYM_NONE;
 
-	dsp_locks_held(t, f->freed_by, f->freed_event, &freeing);
-	dsp_locks_held(t, f->thread, f->event, &using);
+	order_locks_held(t, f->freed_by, f->freed_event, &freeing);
+	order_locks_held(t, f->thread, f->event, &using);
 	*both = false;
 	for (size_t i = 0; i < freeing.n && !*both; i++) {
 		lock = freeing.v[i].object;
@@ -94,7 +94,7 @@ static char *freed_text(const struct sym_trace *t, const struct dsp_freed *f, ui
 static bool is_written_by(const struct sym_trace *t, uint32_t thread, uint32_t var)
 {
 	for (size_t i = 0; i < t->threads[thread].nevents; i++)
-		if (dsp_is_write(&t->threads[thread].events[i]) && t->threads[thread].events[i].target == var)
+		if (order_writes(&t->threads[thread].events[i]) && t->threads[thread].events[i].target == var)
 			return true;
 	return false;
 }
@@ -108,7 +108,7 @@ static bool ask_lock(struct dsp_hint *h, const struct sym_trace *t, const struct
 	for (uint32_t i = f->event; i-- > 0 && f->event - i < NEAR;) {
 		struct sched_ref found = { f->thread, i };
 
-		if (!dsp_is_read(&th->events[i]) || touches(t, f, found) ||
+		if (!order_reads(&th->events[i]) || touches(t, f, found) ||
 		    !is_written_by(t, f->freed_by, th->events[i].target))
 			continue;
 		dsp_ask_hold(h, found, (struct sched_ref){ f->thread, use });

@@ -25,11 +25,11 @@ char *dsp_hold_text(const struct sym_trace *t, uint32_t lock, struct sched_ref w
 /* A lock that is held at the one and not at the other, where none is held at both; SYM_NONE: none. */
 static uint32_t held_at_one(const struct sym_trace *t, struct sched_ref with, struct sched_ref without)
 {
-	dsp_held_locks a = { 0 }, b = { 0 };
+	order_held_locks a = { 0 }, b = { 0 };
 	uint32_t lock = SYM_NONE;
 
-	dsp_locks_held(t, with.thread, with.index, &a);
-	dsp_locks_held(t, without.thread, without.index, &b);
+	order_locks_held(t, with.thread, with.index, &a);
+	order_locks_held(t, without.thread, without.index, &b);
 	for (size_t i = 0; i < a.n && lock == SYM_NONE; i++)
 		lock = a.v[i].object;
 	for (size_t i = 0; i < a.n; i++)
@@ -46,7 +46,7 @@ static bool takes(const struct sym_trace *t, uint32_t thread, uint32_t lock)
 	for (size_t i = 0; i < t->threads[thread].nevents; i++) {
 		const struct sym_event *e = &t->threads[thread].events[i];
 
-		if (dsp_acquires(e) && e->target == lock)
+		if (order_acquires(e) && e->target == lock)
 			return true;
 	}
 	return false;
@@ -80,8 +80,8 @@ char *dsp_two_locks_text(const struct sym_trace *t, struct sched_ref x, uint32_t
  */
 static bool looks_before_made(const struct dsp_map *m, const struct dsp_pair *p)
 {
-	uint32_t fork = dsp_fork_towards(m->t, p->after.thread, p->before.thread);
-	const struct dsp_flow *f = dsp_is_read(dsp_event_at(m->t, p->before)) ?
+	uint32_t fork = order_fork_towards(m->t, p->after.thread, p->before.thread);
+	const struct order_flow *f = order_reads(order_event_at(m->t, p->before)) ?
 					   dsp_flow_into(m, DSP_FAILING, p->before) : NULL;
 
 	return f && fork != SYM_NONE && fork < p->after.index &&
@@ -98,10 +98,10 @@ static bool unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, st
 	struct sched_ref with = p->before, without = p->after;
 	uint32_t lock, own;
 
-	if (!dsp_is_memory(dsp_event_at(t, with)) || !dsp_is_memory(dsp_event_at(t, without)) ||
+	if (!order_is_access(order_event_at(t, with)) || !order_is_access(order_event_at(t, without)) ||
 	    looks_before_made(m, p))
 		return false;
-	bool related = dsp_related(t, with.thread, without.thread);
+	bool related = order_related(t, with.thread, without.thread);
 
 	lock = held_at_one(t, with, without);
 	if (lock == SYM_NONE) {
@@ -128,11 +128,11 @@ static bool unguarded_hint(const struct dsp_map *m, const struct dsp_pair *p, st
 static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, struct sched_ref second,
 			  uint32_t *release)
 {
-	dsp_held_locks a = { 0 }, b = { 0 };
+	order_held_locks a = { 0 }, b = { 0 };
 	uint32_t lock = SYM_NONE;
 
-	dsp_locks_held(t, first.thread, first.index, &a);
-	dsp_locks_held(t, second.thread, second.index, &b);
+	order_locks_held(t, first.thread, first.index, &a);
+	order_locks_held(t, second.thread, second.index, &b);
 	for (size_t i = 0; i < a.n; i++)
 		for (size_t k = 0; k < b.n; k++)
 			if (a.v[i].object == b.v[k].object)
@@ -141,7 +141,7 @@ static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, str
 	for (; lock != SYM_NONE && *release < t->threads[first.thread].nevents; ++*release) {
 		const struct sym_event *e = &t->threads[first.thread].events[*release];
 
-		if (dsp_releases(e) && e->target == lock)
+		if (order_releases(e) && e->target == lock)
 			break;
 	}
 	vec_free(&a);
@@ -155,12 +155,12 @@ static uint32_t passed_on(const struct sym_trace *t, struct sched_ref first, str
  */
 static bool half_done_hint(const struct sym_trace *t, const struct dsp_pair *p, struct dsp_hint *h)
 {
-	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
+	const struct sym_event *write = order_event_at(t, p->before), *read = order_event_at(t, p->after);
 	struct strbuf b = { 0 };
 	uint32_t lock, release;
 
 	if (t->failure.kind != SYM_FAIL_ASSERT || t->failure.thread != p->after.thread ||
-	    !dsp_is_write(write) || !dsp_is_read(read) || dsp_related(t, write->thread, read->thread))
+	    !order_writes(write) || !order_reads(read) || order_related(t, write->thread, read->thread))
 		return false;
 	lock = passed_on(t, p->before, p->after, &release);
 	if (lock == SYM_NONE)
@@ -186,17 +186,17 @@ static size_t let_go(const struct dsp_map *m, uint32_t thread, uint32_t since, u
 	const struct sym_thread *th = &m->t->threads[thread];
 
 	for (uint32_t i = since + 1; i < th->nevents; i++)
-		if (dsp_releases(&th->events[i]) && th->events[i].target == lock)
+		if (order_releases(&th->events[i]) && th->events[i].target == lock)
 			return dsp_at(m, DSP_FAILING, (struct sched_ref){ thread, i });
-	return DSP_NEVER;
+	return ORDER_NOWHERE;
 }
 
 /* Two that hold it for reading, at the same time. */
-static bool overlap(const struct dsp_map *m, uint32_t x, const struct dsp_held *a, uint32_t y, const struct dsp_held *b)
+static bool overlap(const struct dsp_map *m, uint32_t x, const struct order_held *a, uint32_t y, const struct order_held *b)
 {
 	struct sched_ref at = { x, a->since }, bt = { y, b->since };
 
-	return dsp_is_for_reading(m->t, x, a) && dsp_is_for_reading(m->t, y, b) &&
+	return order_is_for_reading(m->t, x, a) && order_is_for_reading(m->t, y, b) &&
 	       dsp_at(m, DSP_FAILING, at) < let_go(m, y, b->since, b->object) &&
 	       dsp_at(m, DSP_FAILING, bt) < let_go(m, x, a->since, a->object);
 }
@@ -204,11 +204,11 @@ static bool overlap(const struct dsp_map *m, uint32_t x, const struct dsp_held *
 /* A lock that both hold at once, for reading; SYM_NONE: none. */
 static uint32_t shared_at(const struct dsp_map *m, struct sched_ref x, struct sched_ref y)
 {
-	dsp_held_locks a = { 0 }, b = { 0 };
+	order_held_locks a = { 0 }, b = { 0 };
 	uint32_t lock = SYM_NONE;
 
-	dsp_locks_held(m->t, x.thread, x.index, &a);
-	dsp_locks_held(m->t, y.thread, y.index, &b);
+	order_locks_held(m->t, x.thread, x.index, &a);
+	order_locks_held(m->t, y.thread, y.index, &b);
 	for (size_t i = 0; i < a.n; i++)
 		for (size_t k = 0; k < b.n; k++)
 			if (a.v[i].object == b.v[k].object && overlap(m, x.thread, &a.v[i], y.thread, &b.v[k]))
@@ -221,11 +221,11 @@ static uint32_t shared_at(const struct dsp_map *m, struct sched_ref x, struct sc
 static bool readers_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
-	bool first = dsp_is_write(dsp_event_at(t, p->before)), second = dsp_is_write(dsp_event_at(t, p->after));
+	bool first = order_writes(order_event_at(t, p->before)), second = order_writes(order_event_at(t, p->after));
 	struct sched_ref write = first ? p->before : p->after, other = first ? p->after : p->before;
 	struct strbuf b = { 0 };
 
-	if (!(first || second) || !dsp_is_memory(dsp_event_at(t, p->before)) || !dsp_is_memory(dsp_event_at(t, p->after)))
+	if (!(first || second) || !order_is_access(order_event_at(t, p->before)) || !order_is_access(order_event_at(t, p->after)))
 		return false;
 	uint32_t lock = shared_at(m, p->before, p->after);
 	if (lock == SYM_NONE)
@@ -266,9 +266,9 @@ static size_t held_until(const struct dsp_map *m, const struct taken *k)
 	const struct sym_thread *th = &m->t->threads[k->take.thread];
 
 	for (uint32_t i = k->take.index + 1; i < th->nevents; i++)
-		if (dsp_is_write(&th->events[i]) && th->events[i].target == th->events[k->take.index].target)
+		if (order_writes(&th->events[i]) && th->events[i].target == th->events[k->take.index].target)
 			return dsp_at(m, DSP_FAILING, (struct sched_ref){ k->take.thread, i });
-	return DSP_NEVER;
+	return ORDER_NOWHERE;
 }
 
 /* Does the thread make it free elsewhere? Else it is a flag, not a lock. */
@@ -293,9 +293,9 @@ static bool is_taking(const struct dsp_map *m, struct sched_ref write, struct ta
 
 	for (uint32_t i = write.index; x && i-- > 0 && write.index - i < NEAR;) {
 		const struct sym_event *e = &th->events[i];
-		const struct dsp_flow *f;
+		const struct order_flow *f;
 
-		if (!dsp_is_memory(e) || e->target != th->events[write.index].target)
+		if (!order_is_access(e) || e->target != th->events[write.index].target)
 			continue;
 		*k = (struct taken){ { write.thread, i }, write, 0, x->value };
 		f = e->op == SYM_READ ? dsp_flow_into(m, DSP_FAILING, k->look) : NULL;
@@ -313,7 +313,7 @@ static bool holds_word(const struct dsp_map *m, struct sched_ref r, uint32_t var
 	const struct sym_thread *th = &m->t->threads[r.thread];
 
 	for (uint32_t i = r.index; i-- > 0 && r.index - i < NEAR;)
-		if (dsp_is_write(&th->events[i]) && th->events[i].target == var)
+		if (order_writes(&th->events[i]) && th->events[i].target == var)
 			return is_taking(m, (struct sched_ref){ r.thread, i }, k);
 	return false;
 }
@@ -329,14 +329,14 @@ static char *broken_lock_text(const struct sym_trace *t, const struct taken *a, 
 			      struct sched_ref x, struct sched_ref y)
 {
 	struct dsp_region r = { .thread = a->look.thread, .first = a->look.index, .last = a->take.index,
-				.end = a->take, .var = dsp_event_at(t, a->take)->target };
+				.end = a->take, .var = order_event_at(t, a->take)->target };
 	struct strbuf s = { 0 };
 
 	strbuf_str(&s, "Make ");
 	dsp_say_span(&s, t, &r);
 	strbuf_fmt(&s, " one atomic step (an exchange or a compare-and-swap whose result is looked at): %s finds `%s' "
 		   "free there and takes it, and so does %s at ", dsp_thread_id(t, a->take.thread),
-		   dsp_subject(t, dsp_event_at(t, a->take)), dsp_thread_id(t, b->take.thread));
+		   dsp_subject(t, order_event_at(t, a->take)), dsp_thread_id(t, b->take.thread));
 	dsp_say_at(&s, t, b->take);
 	strbuf_fmt(&s, " before it is let go. Both are inside when %s ", dsp_thread_id(t, x.thread));
 	dsp_say_does(&s, t, x);
@@ -356,7 +356,7 @@ bool dsp_broken_lock_hint(const struct dsp_map *m, struct sched_ref x, struct sc
 	struct taken a, b;
 
 	for (uint32_t i = x.index; x.thread != y.thread && i-- > 0 && x.index - i < NEAR;) {
-		if (!constant(m->t, &th->events[i]) || th->events[i].target == dsp_event_at(m->t, x)->target ||
+		if (!constant(m->t, &th->events[i]) || th->events[i].target == order_event_at(m->t, x)->target ||
 		    !both_hold(m, x, y, th->events[i].target, &a, &b))
 			continue;
 		h->kind = DSP_HINT_ATOMIC;

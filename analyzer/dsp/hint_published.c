@@ -16,7 +16,7 @@ static bool writes_from(const struct sym_trace *t, struct sched_ref from, uint32
 	for (uint32_t i = from.index; i < t->threads[from.thread].nevents; i++) {
 		const struct sym_event *e = &t->threads[from.thread].events[i];
 
-		if (dsp_is_write(e) && e->target == var)
+		if (order_writes(e) && e->target == var)
 			return true;
 	}
 	return false;
@@ -25,12 +25,12 @@ static bool writes_from(const struct sym_trace *t, struct sched_ref from, uint32
 /* What it made known it takes back, or makes known anew, before it fills: the other one went by what was over. */
 static bool makes_known_again(const struct sym_trace *t, struct sched_ref published, struct sched_ref filled)
 {
-	uint32_t var = dsp_event_at(t, published)->target;
+	uint32_t var = order_event_at(t, published)->target;
 
 	for (uint32_t i = published.index + 1; i < filled.index; i++) {
 		const struct sym_event *e = &t->threads[published.thread].events[i];
 
-		if (dsp_is_write(e) && e->target == var)
+		if (order_writes(e) && e->target == var)
 			return true;
 	}
 	return false;
@@ -39,7 +39,7 @@ static bool makes_known_again(const struct sym_trace *t, struct sched_ref publis
 /* It was written before the reader was made: that is what the reader was started with, and nobody goes by it. */
 static bool is_given(const struct sym_trace *t, struct sched_ref written, uint32_t reader)
 {
-	uint32_t fork = dsp_fork_towards(t, written.thread, reader);
+	uint32_t fork = order_fork_towards(t, written.thread, reader);
 
 	return fork != SYM_NONE && written.index < fork;
 }
@@ -47,7 +47,7 @@ static bool is_given(const struct sym_trace *t, struct sched_ref written, uint32
 /* In one expression: the two are compared, and either may be seen first. */
 static bool on_one_line(const struct sym_trace *t, struct sched_ref a, struct sched_ref b)
 {
-	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, a)), *y = dsp_place(t, dsp_event_at(t, b));
+	const struct sym_frame *x = dsp_place(t, order_event_at(t, a)), *y = dsp_place(t, order_event_at(t, b));
 
 	return x && y && x->file && y->file && x->line == y->line && !strcmp(x->file, y->file);
 }
@@ -64,8 +64,8 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 
 	for (uint32_t i = looked.index; i-- > least;) {
 		struct sched_ref q = { looked.thread, i };
-		const struct sym_event *e = dsp_event_at(t, q), *to = dsp_event_at(t, looked);
-		const struct dsp_flow *f = dsp_is_read(e) ? dsp_flow_into(m, DSP_FAILING, q) : NULL;
+		const struct sym_event *e = order_event_at(t, q), *to = order_event_at(t, looked);
+		const struct order_flow *f = order_reads(e) ? dsp_flow_into(m, DSP_FAILING, q) : NULL;
 
 		if (!f || f->initial || f->write.thread != filled.thread || f->write.index >= filled.index ||
 		    e->target == to->target || dsp_failure_mentions(t, e) ||
@@ -73,7 +73,7 @@ static bool find_published(const struct dsp_map *m, struct sched_ref looked, str
 			continue;
 		*published = f->write;
 		/* How a library hands work to its threads is not what the program made known. */
-		if (dsp_is_in_library(t, dsp_event_at(t, f->write)))
+		if (dsp_is_in_library(t, order_event_at(t, f->write)))
 			return false;
 		return !writes_from(t, q, to->target) && !makes_known_again(t, f->write, filled) &&
 		       !on_one_line(t, q, looked);
@@ -112,13 +112,13 @@ static bool find_posted(const struct dsp_map *m, struct sched_ref *looked, struc
 			struct sched_ref *posted)
 {
 	const struct sym_trace *t = m->t;
-	uint32_t var = dsp_event_at(t, filled)->target;
+	uint32_t var = order_event_at(t, filled)->target;
 	struct sched_ref wait = { looked->thread, last_of(t, *looked, SYM_SEMWAIT, SYM_NONE) };
 	uint32_t sem;
 
 	if (wait.index == SYM_NONE)
 		return false;
-	sem = dsp_event_at(t, wait)->target;
+	sem = order_event_at(t, wait)->target;
 	*posted = (struct sched_ref){ filled.thread, last_of(t, filled, SYM_SEMPOST, sem) };
 	if (posted->index == SYM_NONE || uses_semaphore(t, looked->thread, sem, SYM_SEMPOST) ||
 	    uses_semaphore(t, filled.thread, sem, SYM_SEMWAIT) ||
@@ -127,7 +127,7 @@ static bool find_posted(const struct dsp_map *m, struct sched_ref *looked, struc
 	for (uint32_t i = wait.index; i < looked->index; i++) {
 		const struct sym_event *e = &t->threads[looked->thread].events[i];
 
-		if (dsp_is_memory(e) && e->target == var)
+		if (order_is_access(e) && e->target == var)
 			looked->index = i;
 	}
 	return true;
@@ -136,11 +136,11 @@ static bool find_posted(const struct dsp_map *m, struct sched_ref *looked, struc
 static bool published_hint(const struct dsp_map *m, const struct dsp_pair *p, struct dsp_hint *h)
 {
 	const struct sym_trace *t = m->t;
-	const struct sym_event *looked = dsp_event_at(t, p->before), *filled = dsp_event_at(t, p->after);
+	const struct sym_event *looked = order_event_at(t, p->before), *filled = order_event_at(t, p->after);
 	struct sched_ref published, look = p->before;
 	struct strbuf b = { 0 };
 
-	if (!dsp_is_memory(looked) || !dsp_is_write(filled) || looked->target != filled->target)
+	if (!order_is_access(looked) || !order_writes(filled) || looked->target != filled->target)
 		return false;
 	if (!find_posted(m, &look, p->after, &published) &&
 	    (looked->op != SYM_READ || !find_published(m, p->before, p->after, &published)))

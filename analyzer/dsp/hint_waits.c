@@ -31,7 +31,7 @@ static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since
 static size_t waiting_writer(const struct sym_trace *t, const struct sym_event *want)
 {
 	for (size_t k = 0; want->op == SYM_RDLOCK && k < t->failure.nblocked; k++) {
-		const struct sym_event *e = dsp_event_at(t, (struct sched_ref){
+		const struct sym_event *e = order_event_at(t, (struct sched_ref){
 			t->failure.blocked[k].thread, t->failure.blocked[k].event });
 
 		if (e && e->op == SYM_LOCK && e->target == want->target && e->thread != want->thread)
@@ -58,7 +58,7 @@ static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint
 			strbuf_str(&b, " since ");
 			dsp_say_at(&b, t, (struct sched_ref){ want.thread, since[0] });
 		}
-		size_t writer = waiting_writer(t, dsp_event_at(t, want));
+		size_t writer = waiting_writer(t, order_event_at(t, want));
 		if (writer == SIZE_MAX) {
 			strbuf_str(&b, ": it waits for itself.");
 			return strbuf_take(&b);
@@ -85,7 +85,7 @@ static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint
 			strbuf_str(&b, " at ");
 			dsp_say_at(&b, t, has);
 		}
-		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, dsp_event_at(t, want)));
+		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, order_event_at(t, want)));
 		dsp_say_at(&b, t, want);
 	}
 	strbuf_char(&b, '.');
@@ -136,13 +136,13 @@ static bool is_blocked(const struct sym_trace *t, uint32_t thread)
  */
 static uint32_t last_owner(const struct sym_trace *t, uint32_t object, bool ended, uint32_t *since)
 {
-	dsp_held_locks held = { 0 };
+	order_held_locks held = { 0 };
 	uint32_t who = SYM_NONE;
 
 	for (uint32_t i = 0; i < t->nthreads && who == SYM_NONE; i++) {
 		if (has_ended(&t->threads[i]) != ended || is_blocked(t, i))
 			continue;
-		dsp_locks_held(t, i, (uint32_t)t->threads[i].nevents, &held);
+		order_locks_held(t, i, (uint32_t)t->threads[i].nevents, &held);
 		for (size_t h = 0; h < held.n; h++)
 			if (held.v[h].object == object) {
 				who = i;
@@ -167,7 +167,7 @@ static char *ended_text(const struct sym_trace *t, struct sched_ref want, uint32
 	struct strbuf b = { 0 };
 
 	strbuf_fmt(&b, "%s ended while it held `%s'", dsp_thread_id(t, who),
-		   dsp_subject(t, dsp_event_at(t, want)));
+		   dsp_subject(t, order_event_at(t, want)));
 	say_since(&b, t, ", which it had locked at ", who, since);
 	strbuf_str(&b, ": nobody can have it any more. Let it go on every way out, also when the "
 		       "thread is cancelled (pthread_cleanup_push) or an exception passes, or make "
@@ -177,7 +177,7 @@ static char *ended_text(const struct sym_trace *t, struct sched_ref want, uint32
 
 static char *kept_text(const struct sym_trace *t, struct sched_ref want, uint32_t who, uint32_t since)
 {
-	const char *name = dsp_subject(t, dsp_event_at(t, want));
+	const char *name = dsp_subject(t, order_event_at(t, want));
 	struct strbuf b = { 0 };
 
 	strbuf_fmt(&b, "%s wants `%s' at ", dsp_thread_id(t, want.thread), name);
@@ -194,10 +194,10 @@ static bool release_hint(const struct sym_trace *t, bool ended, struct dsp_hint 
 {
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
 		struct sched_ref want = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
-		const struct sym_event *e = dsp_event_at(t, want);
+		const struct sym_event *e = order_event_at(t, want);
 		uint32_t since = SYM_NONE, who;
 
-		if (!e || !dsp_acquires(e))
+		if (!e || !order_acquires(e))
 			continue;
 		who = last_owner(t, e->target, ended, &since);
 		if (who == SYM_NONE)
@@ -212,13 +212,13 @@ static bool release_hint(const struct sym_trace *t, bool ended, struct dsp_hint 
 /* ---- a wait with a lock that whoever should end it wants ---- */
 
 /* The blocked thread that wants one of these locks; SIZE_MAX: none does. *lock: which. */
-static size_t who_wants(const struct sym_trace *t, const dsp_held_locks *held, struct dsp_held *lock)
+static size_t who_wants(const struct sym_trace *t, const order_held_locks *held, struct order_held *lock)
 {
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
-		const struct sym_event *e = dsp_event_at(t, (struct sched_ref){
+		const struct sym_event *e = order_event_at(t, (struct sched_ref){
 			t->failure.blocked[k].thread, t->failure.blocked[k].event });
 
-		for (size_t i = 0; e && dsp_acquires(e) && i < held->n; i++)
+		for (size_t i = 0; e && order_acquires(e) && i < held->n; i++)
 			if (held->v[i].object == e->target) {
 				*lock = held->v[i];
 				return k;
@@ -227,7 +227,7 @@ static size_t who_wants(const struct sym_trace *t, const dsp_held_locks *held, s
 	return SIZE_MAX;
 }
 
-static char *waits_holding_text(const struct sym_trace *t, struct sched_ref wait, struct dsp_held lock,
+static char *waits_holding_text(const struct sym_trace *t, struct sched_ref wait, struct order_held lock,
 				struct sched_ref want)
 {
 	const char *name = t->objects[lock.object].name;
@@ -250,18 +250,18 @@ static char *waits_holding_text(const struct sym_trace *t, struct sched_ref wait
 
 static bool waits_holding_hint(const struct sym_trace *t, struct dsp_hint *h)
 {
-	dsp_held_locks held = { 0 };
+	order_held_locks held = { 0 };
 	bool found = false;
 
 	for (size_t k = 0; k < t->failure.nblocked && !found; k++) {
 		struct sched_ref wait = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
-		const struct sym_event *e = dsp_event_at(t, wait);
-		struct dsp_held lock;
+		const struct sym_event *e = order_event_at(t, wait);
+		struct order_held lock;
 		size_t who;
 
 		if (!e || e->op != SYM_WAIT)
 			continue;
-		dsp_locks_held(t, wait.thread, wait.index, &held);
+		order_locks_held(t, wait.thread, wait.index, &held);
 		who = who_wants(t, &held, &lock);
 		if (who == SIZE_MAX)
 			continue;
@@ -285,7 +285,7 @@ static uint32_t woken_for_nothing(const struct sym_trace *t, const struct sym_th
 		if (e->op == SYM_WAIT)
 			return e->target == th->events[last].target &&
 			       dsp_same_place(t, e, &th->events[last]) ? i : SYM_NONE;
-		if (dsp_is_write(e) || e->op == SYM_SIGNAL || e->op == SYM_BROADCAST)
+		if (order_writes(e) || e->op == SYM_SIGNAL || e->op == SYM_BROADCAST)
 			return SYM_NONE;
 	}
 	return SYM_NONE;
@@ -295,7 +295,7 @@ static uint32_t woken_for_nothing(const struct sym_trace *t, const struct sym_th
 static size_t waits_elsewhere(const struct sym_trace *t, const struct sym_event *e)
 {
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
-		const struct sym_event *x = dsp_event_at(t, (struct sched_ref){
+		const struct sym_event *x = order_event_at(t, (struct sched_ref){
 			t->failure.blocked[k].thread, t->failure.blocked[k].event });
 
 		if (x && x->op == SYM_WAIT && x->target == e->target && !dsp_same_place(t, x, e))
@@ -310,10 +310,10 @@ static const struct sym_event *woken_by(const struct dsp_map *m, struct sched_re
 	const struct sched_order *o = m->order[DSP_FAILING];
 	size_t at = dsp_at(m, DSP_FAILING, wait);
 
-	for (size_t i = o && at != DSP_NEVER ? at : 0; i-- > 0;) {
-		const struct sym_event *e = dsp_event_at(m->t, o->refs[i]);
+	for (size_t i = o && at != ORDER_NOWHERE ? at : 0; i-- > 0;) {
+		const struct sym_event *e = order_event_at(m->t, o->refs[i]);
 
-		if (e->target != dsp_event_at(m->t, wait)->target ||
+		if (e->target != order_event_at(m->t, wait)->target ||
 		    (e->op != SYM_SIGNAL && e->op != SYM_BROADCAST))
 			continue;
 		*signal = o->refs[i];
@@ -336,7 +336,7 @@ static bool wrong_waiter_hint(const struct dsp_map *m, struct dsp_hint *h)
 
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
 		struct sched_ref again = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
-		const struct sym_event *e = dsp_event_at(t, again);
+		const struct sym_event *e = order_event_at(t, again);
 		struct sched_ref woken = { again.thread, SYM_NONE }, signal;
 		struct strbuf b = { 0 };
 
@@ -381,16 +381,16 @@ static bool changed_before_look(const struct dsp_map *m, struct sched_ref woken,
 
 	for (uint32_t i = woken.index + 1; i < again; i++) {
 		struct sched_ref read = { woken.thread, i };
-		const struct sym_event *r = dsp_event_at(m->t, read);
+		const struct sym_event *r = order_event_at(m->t, read);
 		size_t at = dsp_at(m, DSP_FAILING, read);
 
-		if (!r || !dsp_is_read(r) || at == DSP_NEVER)
+		if (!r || !order_reads(r) || at == ORDER_NOWHERE)
 			continue;
 		for (size_t k = at; k-- > from;) {
-			const struct sym_event *w = dsp_event_at(m->t, o->refs[k]);
+			const struct sym_event *w = order_event_at(m->t, o->refs[k]);
 
 			*write = o->refs[k];
-			if (dsp_is_write(w) && w->target == r->target && w->thread != r->thread &&
+			if (order_writes(w) && w->target == r->target && w->thread != r->thread &&
 			    dsp_inverted(m, *write, read))
 				return true;
 		}
@@ -404,7 +404,7 @@ static bool came_and_went_hint(const struct dsp_map *m, struct dsp_hint *h)
 
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
 		struct sched_ref again = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
-		const struct sym_event *e = dsp_event_at(t, again), *call;
+		const struct sym_event *e = order_event_at(t, again), *call;
 		struct sched_ref woken = { again.thread, SYM_NONE }, by, write;
 		struct strbuf b = { 0 };
 
@@ -442,7 +442,7 @@ static bool was_heard(const struct dsp_map *m, struct sched_ref wait, struct sch
 {
 	struct sched_ref by, woken = { wait.thread, woken_for_nothing(m->t, &m->t->threads[wait.thread], wait.index) };
 
-	return woken.index != SYM_NONE && woken_by(m, woken, &by) && dsp_same(by, signal);
+	return woken.index != SYM_NONE && woken_by(m, woken, &by) && order_same_ref(by, signal);
 }
 
 /* Testing and waiting in one step, and the wake-up not in the middle of it. */
@@ -451,8 +451,8 @@ static void ask_heard(struct dsp_hint *h, const struct sym_trace *t, struct sche
 	const struct sym_thread *waiter = &t->threads[wait.thread], *waker = &t->threads[signal.thread];
 
 	for (uint32_t i = wait.index; i-- > 0;)
-		for (uint32_t k = signal.index; dsp_is_read(&waiter->events[i]) && k-- > 0;) {
-			if (!dsp_is_write(&waker->events[k]) || waker->events[k].target != waiter->events[i].target)
+		for (uint32_t k = signal.index; order_reads(&waiter->events[i]) && k-- > 0;) {
+			if (!order_writes(&waker->events[k]) || waker->events[k].target != waiter->events[i].target)
 				continue;
 			dsp_ask_hold(h, (struct sched_ref){ wait.thread, i }, wait);
 			dsp_ask_hold(h, (struct sched_ref){ signal.thread, k }, signal);
@@ -470,13 +470,13 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 
 	for (size_t k = 0; o && k < t->failure.nblocked; k++) {
 		struct sched_ref wait = {t->failure.blocked[k].thread, t->failure.blocked[k].event};
-		const struct sym_event *e = dsp_event_at(t, wait);
+		const struct sym_event *e = order_event_at(t, wait);
 		struct strbuf b = { 0 };
 
 		if (!e || e->op != SYM_WAIT)
 			continue;
 		for (size_t i = o->n; i-- > 0;) {
-			const struct sym_event *s = dsp_event_at(t, o->refs[i]);
+			const struct sym_event *s = order_event_at(t, o->refs[i]);
 
 			if (!s || (s->op != SYM_SIGNAL && s->op != SYM_BROADCAST) ||
 			    s->target != e->target || s->thread == e->thread)
@@ -543,7 +543,7 @@ static uint32_t wait_before(const struct sym_thread *th, uint32_t index)
 {
 	for (uint32_t i = index; i-- > 1;)
 		if (th->events[i].op == SYM_WAIT && th->events[i - 1].op == SYM_UNLOCK && i + 1 < index &&
-		    dsp_acquires(&th->events[i + 1]))
+		    order_acquires(&th->events[i + 1]))
 			return i;
 	return SYM_NONE;
 }
@@ -554,7 +554,7 @@ static const struct sym_event *read_of(const struct sym_thread *th, uint32_t var
 	for (uint32_t i = index; ahead ? i < th->nevents : i-- > 0; i += ahead) {
 		const struct sym_event *e = &th->events[i];
 
-		if (dsp_is_read(e) && e->target == var)
+		if (order_reads(e) && e->target == var)
 			return e;
 		if (!ahead && e->op == SYM_LOCK)
 			break; /* what was read under an earlier lock is no test of this wait */
@@ -570,11 +570,11 @@ static bool not_tested_again(const struct dsp_map *m, const struct dsp_pair *p, 
 			     const struct sym_event **test)
 {
 	const struct sym_trace *t = m->t;
-	const struct sym_event *write = dsp_event_at(t, p->before), *read = dsp_event_at(t, p->after);
+	const struct sym_event *write = order_event_at(t, p->before), *read = order_event_at(t, p->after);
 	const struct sym_thread *th = &t->threads[p->after.thread];
 	const struct sym_event *again;
 
-	if (!dsp_is_write(write) || !dsp_is_read(read) || write->target != read->target ||
+	if (!order_writes(write) || !order_reads(read) || write->target != read->target ||
 	    p->before.thread == p->after.thread)
 		return false;
 	*wait = wait_before(th, p->after.index);
@@ -584,7 +584,7 @@ static bool not_tested_again(const struct dsp_map *m, const struct dsp_pair *p, 
 	again = read_of(th, read->target, *wait, true);
 
 	size_t at = dsp_at(m, DSP_FAILING, p->before);
-	return *test && again && !dsp_same_place(t, again, *test) && at != DSP_NEVER &&
+	return *test && again && !dsp_same_place(t, again, *test) && at != ORDER_NOWHERE &&
 	       at > dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait - 1 }) &&
 	       at < dsp_at(m, DSP_FAILING, (struct sched_ref){ p->after.thread, *wait + 1 });
 }
@@ -597,7 +597,7 @@ static void ask_again(struct dsp_hint *h, const struct sym_trace *t, struct sche
 
 	dsp_ask(h, DSP_STEP_RECHECK, tested, at, SYM_NONE);
 	for (uint32_t i = wait; i-- > 0 && th->events[i].op != SYM_LOCK;)
-		if (i != tested.index && dsp_is_read(&th->events[i]) &&
+		if (i != tested.index && order_reads(&th->events[i]) &&
 		    dsp_decides_on_way(t, &th->events[i], &th->events[wait]))
 			dsp_ask(h, DSP_STEP_RECHECK, (struct sched_ref){ tested.thread, i }, at, SYM_NONE);
 }

@@ -6,19 +6,17 @@
 #include "common/strbuf.h"
 #include "common/vec.h"
 
-#define DSP_NEVER SIZE_MAX /* place in an order of an event that is not in it */
-
 /* Both orders laid over the trace. Events have a dense id: base[thread] + index. */
 struct dsp_map {
 	const struct sym_trace *t;
 	const struct sched_order *order[DSP_SIDES]; /* NULL: no such schedule */
 	size_t *base;
 	size_t nids;
-	size_t *at[DSP_SIDES];          /* id -> place in the order */
+	struct order_places places[DSP_SIDES];
 	size_t exact[DSP_SIDES];        /* see struct dsp_side */
-	struct dsp_flow *flows[DSP_SIDES];
+	struct order_flow *flows[DSP_SIDES];
 	size_t nflows[DSP_SIDES];
-	size_t *flow_of[DSP_SIDES];     /* id of a read -> flow, DSP_NEVER if none */
+	size_t *flow_of[DSP_SIDES];     /* id of a read -> flow, ORDER_NOWHERE if none */
 };
 
 typedef VEC(struct dsp_pair) dsp_pairs;
@@ -31,22 +29,12 @@ static inline size_t dsp_id(const struct dsp_map *m, struct sched_ref r)
 
 static inline size_t dsp_at(const struct dsp_map *m, enum dsp_which w, struct sched_ref r)
 {
-	return m->at[w] ? m->at[w][dsp_id(m, r)] : DSP_NEVER;
+	return m->order[w] ? order_place(&m->places[w], r) : ORDER_NOWHERE;
 }
-
-static inline bool dsp_same(struct sched_ref a, struct sched_ref b)
-{
-	return a.thread == b.thread && a.index == b.index;
-}
-
-bool dsp_ref_ok(const struct sym_trace *t, struct sched_ref r);
-bool dsp_is_read(const struct sym_event *e);
-bool dsp_is_write(const struct sym_event *e);
-bool dsp_is_memory(const struct sym_event *e);
 
 /* The flow into a read on one side, or NULL. */
-const struct dsp_flow *dsp_flow_into(const struct dsp_map *m, enum dsp_which w,
-				     struct sched_ref r);
+const struct order_flow *dsp_flow_into(const struct dsp_map *m, enum dsp_which w,
+				       struct sched_ref r);
 
 /*
  * The failing schedule has before < after, the alternate does not. An event
@@ -71,7 +59,7 @@ struct dsp_builder {
 
 /* cone.c */
 
-bool dsp_same_source(const struct dsp_flow *a, const struct dsp_flow *b);
+bool dsp_same_source(const struct order_flow *a, const struct order_flow *b);
 /* Marks b->matters: the reads that have a say in the failure. */
 void dsp_find_cone(struct dsp_builder *b);
 /* ... and those that projected writes with differing values were computed from. */
@@ -79,20 +67,8 @@ void dsp_explain_values(struct dsp_builder *b);
 
 /* locks.c */
 
-struct dsp_held {
-	uint32_t object;
-	uint32_t since; /* index of the acquisition; SYM_NONE: before the trace */
-};
-typedef VEC(struct dsp_held) dsp_held_locks;
-
-/* Locks thread holds just before its event `index`; semaphores that are used as locks count. */
-void dsp_locks_held(const struct sym_trace *t, uint32_t thread, uint32_t index,
-		    dsp_held_locks *held);
-/* The thread holds it for reading, which keeps no other reader out. */
-bool dsp_is_for_reading(const struct sym_trace *t, uint32_t thread, const struct dsp_held *held);
 /* Fills in which locks are held at a region and by who got in between. */
 void dsp_region_locks(const struct sym_trace *t, struct dsp_region *r);
-bool dsp_releases(const struct sym_event *e);
 /* The thread that holds what the i-th blocked one wants, at its own blocked
  * event; returns the index into failure.blocked or SIZE_MAX. */
 size_t dsp_blocker(const struct sym_trace *t, size_t i, uint32_t *since);

@@ -18,7 +18,7 @@ static size_t waiting_at(const struct sym_trace *t, uint32_t barrier)
 	size_t n = 0;
 
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
-		const struct sym_event *e = dsp_event_at(t, (struct sched_ref){
+		const struct sym_event *e = order_event_at(t, (struct sched_ref){
 			t->failure.blocked[k].thread, t->failure.blocked[k].event });
 
 		n += e && e->target == barrier && (e->op == SYM_BARRIER_ENTER || e->op == SYM_BARRIER_LEAVE);
@@ -32,7 +32,7 @@ bool dsp_match_barrier_count(const struct dsp_case *c, struct dsp_hint *h)
 
 	for (size_t k = 0; k < t->failure.nblocked; k++) {
 		struct sched_ref at = { t->failure.blocked[k].thread, t->failure.blocked[k].event };
-		const struct sym_event *e = dsp_event_at(t, at);
+		const struct sym_event *e = order_event_at(t, at);
 		struct strbuf b = { 0 };
 		size_t users = 0;
 

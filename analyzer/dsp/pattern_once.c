@@ -16,7 +16,7 @@ static bool checks_and_acts(const struct dsp_case *c, const struct sym_event **c
 		return false;
 	*check = &t->threads[r->thread].events[r->first];
 	*act = &t->threads[r->thread].events[r->last];
-	return (*check)->op == SYM_READ && dsp_is_write(*act) && (*act)->target == (*check)->target &&
+	return (*check)->op == SYM_READ && order_writes(*act) && (*act)->target == (*check)->target &&
 	       dsp_decides_on_way(t, *check, *act);
 }
 
@@ -30,7 +30,7 @@ static bool is_set_for_good(const struct sym_trace *t, const struct sym_event *a
 			const struct sym_event *e = &t->threads[i].events[k];
 			const struct expr *x = e->value != EXPR_NONE ? expr_get(t->pool, e->value) : NULL;
 
-			if (!dsp_is_write(e) || e->target != act->target)
+			if (!order_writes(e) || e->target != act->target)
 				continue;
 			if (!dsp_same_place(t, e, act) || times++ || (x && x->op == EX_CONST && !x->value))
 				return false;
@@ -52,16 +52,16 @@ bool dsp_match_lazy_init(const struct dsp_case *c, struct dsp_hint *h)
 	const struct dsp_region *r = c->d->nregions ? &c->d->regions[0] : NULL;
 	const struct sym_trace *t = c->m->t;
 	const struct sym_event *check, *act, *other;
-	const struct dsp_flow *f;
+	const struct order_flow *f;
 	struct strbuf b = { 0 };
 
 	if (!checks_and_acts(c, &check, &act))
 		return false;
 	f = dsp_flow_into(c->m, DSP_FAILING, (struct sched_ref){ r->thread, r->first });
-	other = dsp_event_at(t, r->intruder);
+	other = order_event_at(t, r->intruder);
 	/* It was unset, is set to what has nothing to do with that, by the same code elsewhere, and for good. */
 	if (!f || !f->has_value || f->value || act->op != SYM_WRITE || dsp_mentions_read(t, act->value, check) ||
-	    !dsp_is_write(other) || other->target != act->target || !is_set_for_good(t, act))
+	    !order_writes(other) || other->target != act->target || !is_set_for_good(t, act))
 		return false;
 	strbuf_fmt(&b, "Initialise `%s' once, with pthread_once(), std::call_once() or a static local, or make ",
 		   t->vars[act->target].name);

@@ -25,7 +25,7 @@ bool dsp_match_wider_region(const struct dsp_case *c, struct dsp_hint *h)
 	for (uint32_t i = r.first; i-- > least;) {
 		const struct sym_event *e = &th->events[i];
 
-		if (!dsp_is_read(e) || (e->target != first->target && e->target != last->target) ||
+		if (!order_reads(e) || (e->target != first->target && e->target != last->target) ||
 		    dsp_same_place(t, e, first) || !dsp_decides_on_way(t, e, last))
 			continue;
 		r.first = i;
@@ -53,11 +53,11 @@ bool dsp_match_earlier_join(const struct dsp_case *c, struct dsp_hint *h)
 	} else {
 		return false;
 	}
-	if (!dsp_made_before(t, early.thread, late.thread, early.index))
+	if (!order_made_before(t, early.thread, late.thread, early.index))
 		return false;
 	for (uint32_t i = early.index; i-- > 0;) {
 		struct sched_ref sync = { early.thread, i };
-		const struct sym_event *e = dsp_event_at(t, sync);
+		const struct sym_event *e = order_event_at(t, sync);
 
 		if (e->op == SYM_FORK)
 			return false;

@@ -114,7 +114,7 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 	const struct sym_frame *place = dsp_place(t, e);
 	const struct sym_frame *frames;
 
-	if (!place || !dsp_is_memory(e))
+	if (!place || !order_is_access(e))
 		return NULL;
 	frames = t->stacks[e->stack].frames;
 	/* Without a frame of the program the innermost one is the place itself. */
@@ -126,7 +126,7 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 
 const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e)
 {
-	if (dsp_is_memory(e))
+	if (order_is_access(e))
 		return e->target < t->nvars ? t->vars[e->target].name : "";
 	if (e->peer < t->nthreads)
 		return t->threads[e->peer].id;
@@ -137,7 +137,7 @@ const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e)
 
 char *dsp_where(const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_event *e = order_event_at(t, r);
 	const struct sym_frame *f = dsp_place(t, e);
 
 	if (f && f->file && f->line)
@@ -209,7 +209,7 @@ static void stable_name(struct strbuf *b, const char *name)
  */
 static char *stable_event(const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_event *e = dsp_event_at(t, r);
+	const struct sym_event *e = order_event_at(t, r);
 	const struct sym_frame *f = dsp_place(t, e);
 	struct strbuf b = { 0 };
 
@@ -227,7 +227,7 @@ typedef VEC(char *) texts_t;
 
 static void add_text(texts_t *texts, const struct sym_trace *t, struct sched_ref r)
 {
-	if (dsp_event_at(t, r))
+	if (order_event_at(t, r))
 		vec_push(texts, stable_event(t, r));
 }
 
@@ -238,7 +238,7 @@ static void add_text(texts_t *texts, const struct sym_trace *t, struct sched_ref
 static bool gather_wait(texts_t *texts, const struct sym_trace *t, const struct dsp_hint *h)
 {
 	const struct dsp_step *s = h->nsteps ? &h->step[0] : NULL;
-	const struct sym_event *e = s ? dsp_event_at(t, s->first) : NULL;
+	const struct sym_event *e = s ? order_event_at(t, s->first) : NULL;
 
 	if (e && s->kind == DSP_STEP_RECHECK)
 		vec_push(texts, stable_event(t, s->first));

@@ -53,7 +53,7 @@ static bool mentions(const struct sym_trace *t, expr_id e, uint64_t symbol)
 
 static const struct expr *read_symbol(const struct sym_trace *t, const struct sym_event *e)
 {
-	const struct expr *x = dsp_is_read(e) && e->symbol != EXPR_NONE ?
+	const struct expr *x = order_reads(e) && e->symbol != EXPR_NONE ?
 			       expr_get(t->pool, e->symbol) : NULL;
 
 	return x && x->op == EX_SYMBOL ? x : NULL;
@@ -70,7 +70,7 @@ bool dsp_mentions_read(const struct sym_trace *t, expr_id e, const struct sym_ev
 static bool written_from(const struct sym_trace *t, const struct sym_event *first,
 			 const struct sym_event *last)
 {
-	return dsp_is_write(last) && dsp_mentions_read(t, last->value, first);
+	return order_writes(last) && dsp_mentions_read(t, last->value, first);
 }
 
 /* What `last` found is compared with what `first` read. */
@@ -133,10 +133,10 @@ static bool decides(const struct sym_trace *t, const struct sym_event *e)
 static enum evidence weigh(const struct sym_trace *t, const struct sym_event *first,
 			   const struct sym_event *between, const struct sym_event *last)
 {
-	bool writes = dsp_is_write(between), reads = dsp_is_read(between);
-	bool split = (writes && dsp_is_read(first)) || /* R W R, R W W */
-		     (reads && dsp_is_write(first) && dsp_is_write(last)); /* W R W */
-	bool stale = writes && dsp_is_write(first) && dsp_is_read(last); /* W W R */
+	bool writes = order_writes(between), reads = order_reads(between);
+	bool split = (writes && order_reads(first)) || /* R W R, R W W */
+		     (reads && order_writes(first) && order_writes(last)); /* W R W */
+	bool stale = writes && order_writes(first) && order_reads(last); /* W W R */
 
 	/* What a loop adds up, or compares: the failure is about both. */
 	if (split && first->target != last->target && dsp_failure_mentions(t, first) &&
@@ -161,12 +161,12 @@ static enum evidence weigh(const struct sym_trace *t, const struct sym_event *fi
 	if (stale)
 		return STALE_WRITE;
 	/* R R W: the update that the reader will not see; all else is serial. */
-	return reads && dsp_is_write(last) && depends(t, first, last) ? STALE_WRITE : NOTHING;
+	return reads && order_writes(last) && depends(t, first, last) ? STALE_WRITE : NOTHING;
 }
 
 bool dsp_spans_others(const struct sym_trace *t, struct sched_ref first, struct sched_ref last, uint32_t other)
 {
-	uint32_t fork = dsp_fork_towards(t, first.thread, other);
+	uint32_t fork = order_fork_towards(t, first.thread, other);
 
 	for (uint32_t i = first.index + 1; i < last.index; i++) {
 		enum sym_op op = t->threads[first.thread].events[i].op;
@@ -181,8 +181,8 @@ bool dsp_spans_others(const struct sym_trace *t, struct sched_ref first, struct 
 static void add_as(const struct dsp_map *m, candidates *c, struct sched_ref first,
 		   struct sched_ref intruder, struct sched_ref last, enum evidence evidence)
 {
-	const struct sym_event *e1 = dsp_event_at(m->t, first);
-	const struct sym_event *e2 = dsp_event_at(m->t, last);
+	const struct sym_event *e1 = order_event_at(m->t, first);
+	const struct sym_event *e2 = order_event_at(m->t, last);
 	struct candidate n = { .evidence = evidence };
 
 	for (size_t i = 0; i < c->n; i++)
@@ -204,13 +204,13 @@ static void add(const struct dsp_map *m, candidates *c, struct sched_ref first,
 		struct sched_ref intruder, struct sched_ref last)
 {
 	add_as(m, c, first, intruder, last,
-	       weigh(m->t, dsp_event_at(m->t, first), dsp_event_at(m->t, intruder),
-		     dsp_event_at(m->t, last)));
+	       weigh(m->t, order_event_at(m->t, first), order_event_at(m->t, intruder),
+		     order_event_at(m->t, last)));
 }
 
 static bool same_var(const struct sym_event *a, const struct sym_event *b)
 {
-	return dsp_is_memory(a) && dsp_is_memory(b) && a->target == b->target;
+	return order_is_access(a) && order_is_access(b) && a->target == b->target;
 }
 
 static uint32_t last_near(const struct sym_trace *t, struct sched_ref r)
@@ -230,10 +230,10 @@ static uint32_t made_of(const struct sym_trace *t, struct sched_ref write)
 	const struct sym_event *w = &th->events[write.index];
 	unsigned reads = 0;
 
-	if (!dsp_is_write(w))
+	if (!order_writes(w))
 		return SYM_NONE;
 	for (uint32_t i = write.index; i-- > 0 && reads < MAX_READS;) {
-		if (!same_var(&th->events[i], w) || !dsp_is_read(&th->events[i]))
+		if (!same_var(&th->events[i], w) || !order_reads(&th->events[i]))
 			continue;
 		if (written_from(t, &th->events[i], w))
 			return i;
@@ -246,7 +246,7 @@ static uint32_t made_of(const struct sym_trace *t, struct sched_ref write)
 static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
 		     candidates *c)
 {
-	const struct sym_event *ea = dsp_event_at(m->t, a), *eb = dsp_event_at(m->t, b);
+	const struct sym_event *ea = order_event_at(m->t, a), *eb = order_event_at(m->t, b);
 
 	if (a.thread == b.thread || !same_var(ea, eb))
 		return;
@@ -257,7 +257,7 @@ static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_r
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };
 
-		if (same_var(dsp_event_at(m->t, r), ea) &&
+		if (same_var(order_event_at(m->t, r), ea) &&
 		    dsp_at(m, DSP_FAILING, r) < dsp_at(m, DSP_FAILING, a)) {
 			add(m, c, r, a, b);
 			break;
@@ -268,7 +268,7 @@ static void split_by(const struct dsp_map *m, struct sched_ref a, struct sched_r
 		struct sched_ref r = { a.thread, i };
 		size_t at = dsp_at(m, DSP_FAILING, r);
 
-		if (at != DSP_NEVER && same_var(dsp_event_at(m->t, r), eb) &&
+		if (at != ORDER_NOWHERE && same_var(order_event_at(m->t, r), eb) &&
 		    at > dsp_at(m, DSP_FAILING, b)) {
 			add(m, c, a, b, r);
 			break;
@@ -285,7 +285,7 @@ static bool written_between(const struct dsp_map *m, uint32_t thread, uint32_t v
 	for (uint32_t i = 0; i < th->nevents; i++) {
 		size_t at = dsp_at(m, DSP_FAILING, (struct sched_ref){ thread, i });
 
-		if (at != DSP_NEVER && at > from && at < to && dsp_is_write(&th->events[i]) &&
+		if (at != ORDER_NOWHERE && at > from && at < to && order_writes(&th->events[i]) &&
 		    th->events[i].target == var)
 			return true;
 	}
@@ -300,22 +300,22 @@ static bool written_between(const struct dsp_map *m, uint32_t thread, uint32_t v
 static void split_by_pointer(const struct dsp_map *m, struct sched_ref a, struct sched_ref b,
 			     candidates *c)
 {
-	const struct sym_event *eb = dsp_event_at(m->t, b);
+	const struct sym_event *eb = order_event_at(m->t, b);
 	struct sched_ref best = { b.thread, SYM_NONE };
 	struct sched_ref behind = { a.thread, last_near(m->t, a) - 1 };
 	uint64_t address, base = 0;
 
-	if (a.thread == b.thread || !same_var(dsp_event_at(m->t, a), eb))
+	if (a.thread == b.thread || !same_var(order_event_at(m->t, a), eb))
 		return;
-	while (behind.index > a.index && dsp_at(m, DSP_FAILING, behind) == DSP_NEVER)
+	while (behind.index > a.index && dsp_at(m, DSP_FAILING, behind) == ORDER_NOWHERE)
 		behind.index--;
 	address = m->t->vars[eb->target].address;
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };
-		const struct sym_event *e = dsp_event_at(m->t, r);
+		const struct sym_event *e = order_event_at(m->t, r);
 
 		if (dsp_at(m, DSP_FAILING, r) > dsp_at(m, DSP_FAILING, a) ||
-		    !dsp_is_read(e) || dsp_is_write(e) || m->t->vars[e->target].width != 64 ||
+		    !order_reads(e) || order_writes(e) || m->t->vars[e->target].width != 64 ||
 		    e->seen <= base || e->seen > address || address - e->seen >= POINTED ||
 		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
 				     dsp_at(m, DSP_FAILING, behind) + 1))
@@ -339,18 +339,18 @@ static bool is_between(const struct dsp_map *m, struct sched_ref first, struct s
 static void split_by_two(const struct dsp_map *m, const struct dsp_pair *in,
 			 const struct dsp_pair *out, candidates *c)
 {
-	const struct sym_event *e1 = dsp_event_at(m->t, in->before);
-	const struct sym_event *f1 = dsp_event_at(m->t, in->after);
-	const struct sym_event *f2 = dsp_event_at(m->t, out->before);
-	const struct sym_event *e2 = dsp_event_at(m->t, out->after);
+	const struct sym_event *e1 = order_event_at(m->t, in->before);
+	const struct sym_event *f1 = order_event_at(m->t, in->after);
+	const struct sym_event *f2 = order_event_at(m->t, out->before);
+	const struct sym_event *e2 = order_event_at(m->t, out->after);
 
 	if (!in->inverted && !out->inverted)
 		return;
 	if (in->before.thread != out->after.thread || in->after.thread != out->before.thread ||
 	    in->before.thread == in->after.thread || e1->index >= e2->index)
 		return;
-	if (!same_var(e1, f1) || (!dsp_is_write(e1) && !dsp_is_write(f1)) ||
-	    !same_var(f2, e2) || (!dsp_is_write(f2) && !dsp_is_write(e2)))
+	if (!same_var(e1, f1) || (!order_writes(e1) && !order_writes(f1)) ||
+	    !same_var(f2, e2) || (!order_writes(f2) && !order_writes(e2)))
 		return;
 	/* Of two that are both needed the one who was inside the other was not cut. */
 	if (is_between(m, in->before, in->after, out->after))
@@ -373,18 +373,18 @@ static void split_by_look(const struct dsp_map *m, const dsp_pairs *pairs,
 
 	/* Any of the writes that the look came before may be the one turned round. */
 	for (size_t i = 0; i < pairs->n; i++)
-		turned |= pairs->v[i].inverted && dsp_same(pairs->v[i].before, f2);
-	if (!turned || f2.thread == e2.thread || !dsp_is_write(dsp_event_at(t, e2)) ||
-	    !same_var(dsp_event_at(t, f2), dsp_event_at(t, e2)))
+		turned |= pairs->v[i].inverted && order_same_ref(pairs->v[i].before, f2);
+	if (!turned || f2.thread == e2.thread || !order_writes(order_event_at(t, e2)) ||
+	    !same_var(order_event_at(t, f2), order_event_at(t, e2)))
 		return;
 	for (uint32_t i = f2.index; i-- > 0 && f2.index - i < NEAR;) {
 		struct sched_ref f1 = { f2.thread, i };
-		const struct dsp_flow *flow = dsp_flow_into(m, DSP_FAILING, f1);
+		const struct order_flow *flow = dsp_flow_into(m, DSP_FAILING, f1);
 
 		if (!flow || flow->initial || flow->write.thread != e2.thread ||
-		    flow->write.index >= e2.index || !decides(t, dsp_event_at(t, f1)) ||
+		    flow->write.index >= e2.index || !decides(t, order_event_at(t, f1)) ||
 		    /* How a library hands work to its threads is nothing the program could lock. */
-		    dsp_is_in_library(t, dsp_event_at(t, flow->write)))
+		    dsp_is_in_library(t, order_event_at(t, flow->write)))
 			continue;
 		add(m, c, flow->write, f2, e2);
 		return;
@@ -396,7 +396,7 @@ static void split_by_next(const struct dsp_map *m, const struct dsp_pair *p, can
 {
 	const struct sym_trace *t = m->t;
 	struct sched_ref e1 = p->before, f1 = p->after;
-	const struct dsp_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
+	const struct order_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
 
 	if (!flow || flow->initial || e1.thread == f1.thread ||
 	    flow->write.thread != e1.thread || flow->write.index != e1.index)
@@ -404,14 +404,14 @@ static void split_by_next(const struct dsp_map *m, const struct dsp_pair *p, can
 	for (uint32_t i = e1.index + 1; i < last_near(t, e1); i++) {
 		struct sched_ref e2 = { e1.thread, i };
 
-		if (!dsp_is_write(dsp_event_at(t, e2)))
+		if (!order_writes(order_event_at(t, e2)))
 			continue;
 		for (uint32_t k = f1.index + 1; k < last_near(t, f1); k++) {
 			struct sched_ref f2 = { f1.thread, k };
 
-			if (same_var(dsp_event_at(t, f2), dsp_event_at(t, e2)) &&
+			if (same_var(order_event_at(t, f2), order_event_at(t, e2)) &&
 			    dsp_at(m, DSP_FAILING, f2) < dsp_at(m, DSP_FAILING, e2) &&
-			    decides(t, dsp_event_at(t, f1))) {
+			    decides(t, order_event_at(t, f1))) {
 				add(m, c, e1, f2, e2);
 				return;
 			}
@@ -429,18 +429,18 @@ static void split_by_check(const struct dsp_map *m, const struct dsp_pair *p, ca
 	const struct sym_trace *t = m->t;
 	struct sched_ref a = p->before, b = p->after, first = { b.thread, SYM_NONE };
 
-	if (!p->inverted || a.thread == b.thread || !same_var(dsp_event_at(t, a), dsp_event_at(t, b)) ||
-	    dsp_related(t, a.thread, b.thread))
+	if (!p->inverted || a.thread == b.thread || !same_var(order_event_at(t, a), order_event_at(t, b)) ||
+	    order_related(t, a.thread, b.thread))
 		return;
 	for (uint32_t i = b.index; i-- > 0 && b.index - i < NEAR;) {
 		struct sched_ref r = { b.thread, i };
-		const struct sym_event *e = dsp_event_at(t, r);
+		const struct sym_event *e = order_event_at(t, r);
 
 		/* The first check counts, but not that of the round before. */
-		if (e->pc && e->pc == dsp_event_at(t, b)->pc)
+		if (e->pc && e->pc == order_event_at(t, b)->pc)
 			break;
-		if (!dsp_is_read(e) || e->target == dsp_event_at(t, b)->target || !is_between(m, r, a, b) ||
-		    !depends(t, e, dsp_event_at(t, b)) ||
+		if (!order_reads(e) || e->target == order_event_at(t, b)->target || !is_between(m, r, a, b) ||
+		    !depends(t, e, order_event_at(t, b)) ||
 		    !written_between(m, a.thread, e->target, dsp_at(m, DSP_FAILING, r),
 				     dsp_at(m, DSP_FAILING, b)))
 			continue;
@@ -458,8 +458,8 @@ static bool failure_reads(const struct sym_trace *t, const struct sym_event *e)
 /* What it read its creator had given it before it was there: nobody was going to change that. */
 static bool given_at_birth(const struct dsp_map *m, struct sched_ref read)
 {
-	const struct dsp_flow *f = dsp_flow_into(m, DSP_FAILING, read);
-	uint32_t fork = f && !f->initial ? dsp_fork_towards(m->t, f->write.thread, read.thread) : SYM_NONE;
+	const struct order_flow *f = dsp_flow_into(m, DSP_FAILING, read);
+	uint32_t fork = f && !f->initial ? order_fork_towards(m->t, f->write.thread, read.thread) : SYM_NONE;
 
 	return fork != SYM_NONE && f->write.index < fork;
 }
@@ -475,7 +475,7 @@ static bool compared_with(const struct dsp_map *m, struct sched_ref f1, struct s
 
 		*f2 = (struct sched_ref){ f1.thread, i };
 		if (e->target != th->events[f1.index].target && failure_reads(m->t, e) &&
-		    dsp_at(m, DSP_FAILING, *f2) != DSP_NEVER && !given_at_birth(m, *f2))
+		    dsp_at(m, DSP_FAILING, *f2) != ORDER_NOWHERE && !given_at_birth(m, *f2))
 			return true;
 	}
 	return false;
@@ -493,7 +493,7 @@ static bool find_like(const struct sym_trace *t, const struct sym_event *e1, uin
 			if (x->events[i].pc == e1->pc)
 				since = i;
 			else if (since != SYM_NONE && i - since < NEAR &&
-				 dsp_is_write(&x->events[i]) && x->events[i].target == var) {
+				 order_writes(&x->events[i]) && x->events[i].target == var) {
 				*like = (struct sched_ref){ th, i };
 				return true;
 			}
@@ -511,12 +511,12 @@ static void split_unfinished(const struct dsp_map *m, const struct dsp_pair *p, 
 {
 	const struct sym_trace *t = m->t;
 	struct sched_ref e1 = p->before, f1 = p->after, f2, like;
-	const struct dsp_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
+	const struct order_flow *flow = p->inverted ? dsp_flow_into(m, DSP_FAILING, f1) : NULL;
 	struct candidate n = { .evidence = COMPARED };
 
-	if (!flow || flow->initial || !dsp_same(flow->write, e1) || e1.thread == f1.thread ||
+	if (!flow || flow->initial || !order_same_ref(flow->write, e1) || e1.thread == f1.thread ||
 	    t->failure.condition == EXPR_NONE || t->failure.thread != f1.thread ||
-	    (!failure_reads(t, dsp_event_at(t, f1)) && !decides(t, dsp_event_at(t, f1))) ||
+	    (!failure_reads(t, order_event_at(t, f1)) && !decides(t, order_event_at(t, f1))) ||
 	    !compared_with(m, f1, &f2))
 		return;
 	flow = dsp_flow_into(m, DSP_FAILING, f2);
@@ -526,7 +526,7 @@ static void split_unfinished(const struct dsp_map *m, const struct dsp_pair *p, 
 	if (!flow || (later && flow->write.thread != e1.thread))
 		return;
 	n.region = (struct dsp_region){ .var = SYM_NONE };
-	if (!later && find_like(t, dsp_event_at(t, e1), dsp_event_at(t, f2)->target, &like)) {
+	if (!later && find_like(t, order_event_at(t, e1), order_event_at(t, f2)->target, &like)) {
 		n.region.thread = e1.thread;
 		n.region.first = e1.index;
 		n.region.last = SYM_NONE;

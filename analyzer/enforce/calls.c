@@ -176,7 +176,7 @@ static void order_calls(struct work *w)
 }
 
 /* Who waits at its call with a lock in its hands must not keep the other from coming to its own. */
-static void order_sections(struct work *w, const struct ext_call *before, const struct ext_call *after)
+static void keep_sections(struct work *w, const struct ext_call *before, const struct ext_call *after)
 {
 	struct edges edges = { 0 };
 
@@ -239,7 +239,7 @@ static void add_edge(struct work *w, const struct ext_call *before, const struct
 	bool a_told = behind(w->e, w->s, before, &a), b_told = in_front(w->e, w->s, after, &b);
 
 	if (schedule_push(w->s, a_told, a, b_told, b))
-		order_sections(w, before, after);
+		keep_sections(w, before, after);
 }
 
 bool schedule_calls(const struct enforce *e, struct schedule *s, const struct sched_order *order, size_t until,
@@ -263,20 +263,11 @@ bool schedule_calls(const struct enforce *e, struct schedule *s, const struct sc
 	return some;
 }
 
-/* Has thread made the other, or seen its end, in these of its events? */
-static bool knows(const struct sym_trace *t, uint32_t thread, enum sym_op op, uint32_t other, uint32_t from, uint32_t to)
-{
-	for (uint32_t i = from; i < to && i < t->threads[thread].nevents; i++)
-		if (t->threads[thread].events[i].op == op && t->threads[thread].events[i].peer == other)
-			return true;
-	return false;
-}
-
 /* Could b have come before a? Not when b's thread was made behind a, or had seen the end of a's. */
 static bool may_change_places(const struct sym_trace *t, const struct ext_call *a, const struct ext_call *b)
 {
-	return a->thread != b->thread && !knows(t, a->thread, SYM_FORK, b->thread, a->next, UINT32_MAX) &&
-	       !knows(t, b->thread, SYM_JOIN, a->thread, 0, b->next);
+	return a->thread != b->thread && !order_leads_to(t, SYM_FORK, a->thread, a->next, SYM_NONE, b->thread) &&
+	       !order_leads_to(t, SYM_JOIN, b->thread, 0, b->next, a->thread);
 }
 
 bool enforce_calls_race(const struct ext_result *r)

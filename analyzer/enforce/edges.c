@@ -5,11 +5,11 @@
 
 static int by_object(const void *x, const void *y)
 {
-	const struct held *a = x, *b = y;
+	const struct order_held *a = x, *b = y;
 
 	if (a->object != b->object)
 		return a->object < b->object ? -1 : 1;
-	return a->event < b->event ? -1 : a->event > b->event;
+	return a->since < b->since ? -1 : a->since > b->since;
 }
 
 static void look_at_thread(const struct sym_thread *th, struct edges_thread *out)
@@ -17,7 +17,7 @@ static void look_at_thread(const struct sym_thread *th, struct edges_thread *out
 	for (uint32_t i = 0; i < th->nevents; i++) {
 		out->permits |= th->events[i].op == SYM_SEMWAIT;
 		if (th->events[i].op == SYM_UNLOCK)
-			vec_push(&out->released, (struct held){ th->events[i].target, i });
+			vec_push(&out->released, (struct order_held){ th->events[i].target, i });
 	}
 	if (out->released.n)
 		qsort(out->released.v, out->released.n, sizeof *out->released.v, by_object);
@@ -45,63 +45,38 @@ void edges_begin(struct edges_work *w)
 
 /* ---- locks ---- */
 
-/* The thread does its i-th event. */
-static void pass(struct held *held, size_t *n, const struct sym_event *e, uint32_t i)
-{
-	if (order_acquires(e) && *n < EDGES_MAX_HELD)
-		held[(*n)++] = (struct held){ e->target, i };
-	for (size_t k = *n; e->op == SYM_UNLOCK && k > 0; k--)
-		if (held[k - 1].object == e->target) {
-			memmove(&held[k - 1], &held[k], (*n - k) * sizeof *held);
-			--*n;
-			break;
-		}
-}
-
-/* The lock sections an event lies in. */
-static size_t locks_held(const struct sym_trace *t, struct sched_ref r, struct held *out)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < r.index; i++)
-		pass(out, &n, &t->threads[r.thread].events[i], i);
-	return n;
-}
-
 static const struct edges_thread *thread_before(struct edges_work *w, struct sched_ref r)
 {
 	struct edges_thread *th = &w->threads[r.thread];
 
 	if (r.index < th->upto)
-		th->upto = 0, th->nheld = 0;
+		th->upto = 0, th->held.n = 0;
 	for (; th->upto < r.index; th->upto++)
-		pass(th->held, &th->nheld, &w->t->threads[r.thread].events[th->upto], th->upto);
+		order_pass(w->t, r.thread, th->upto, &th->held);
 	return th;
-}
-
-static bool is_shared(const struct sym_event *acquisition)
-{
-	return acquisition->op == SYM_RDLOCK || acquisition->op == SYM_TRYRDLOCK;
 }
 
 /* Does r lie in a section of the lock that keeps others out, be they readers? */
 static bool keeps_out(const struct sym_trace *t, struct sched_ref r, uint32_t object, bool readers)
 {
-	struct held h[EDGES_MAX_HELD];
-	size_t n = locks_held(t, r, h);
+	order_held_locks h = { 0 };
+	bool found = false, out = false;
 
-	for (size_t i = 0; i < n; i++)
-		if (h[i].object == object)
-			return !readers || !is_shared(&t->threads[r.thread].events[h[i].event]);
-	return false;
+	order_sections(t, r, &h);
+	for (size_t i = 0; i < h.n && !found; i++) {
+		found = h.v[i].object == object;
+		out = found && (!readers || !order_is_for_reading(t, r.thread, &h.v[i]));
+	}
+	vec_free(&h);
+	return out;
 }
 
 /* What is given back there was taken for reading. */
-static bool was_shared(const struct sym_thread *th, struct held release)
+static bool was_shared(const struct sym_thread *th, struct order_held release)
 {
-	for (uint32_t i = release.event; i-- > 0;)
+	for (uint32_t i = release.since; i-- > 0;)
 		if (th->events[i].target == release.object && order_acquires(&th->events[i]))
-			return is_shared(&th->events[i]);
+			return order_shared(&th->events[i]);
 	return false;
 }
 
@@ -118,16 +93,16 @@ static uint32_t last_release(const struct edges_work *w, uint32_t thread, uint32
 	/* The first that comes too late, or is of a later object. */
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		const struct held *r = &th->released.v[mid];
+		const struct order_held *r = &th->released.v[mid];
 
-		if (r->object < object || (r->object == object && w->place[thread][r->event] < place))
+		if (r->object < object || (r->object == object && w->place[thread][r->since] < place))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	for (; lo > 0 && th->released.v[lo - 1].object == object; lo--)
 		if (!among_readers || !was_shared(&w->t->threads[thread], th->released.v[lo - 1]))
-			return th->released.v[lo - 1].event;
+			return th->released.v[lo - 1].since;
 	return SYM_NONE;
 }
 
@@ -155,10 +130,10 @@ void edges_push(struct edges_work *w, struct sched_ref before, struct sched_ref 
  * must have left it before this one is entered; and an edge between two
  * sections of one lock is that, no more. True: the edge is such a one.
  */
-static bool order_sections(struct edges_work *w, struct sched_ref before, struct held h, uint32_t thread)
+static bool keep_sections(struct edges_work *w, struct sched_ref before, struct order_held h, uint32_t thread)
 {
-	struct sched_ref enter = { thread, h.event };
-	bool hoisted = false, reads = is_shared(edges_event(w->t, enter));
+	struct sched_ref enter = { thread, h.since };
+	bool hoisted = false, reads = order_shared(order_event(w->t, enter));
 
 	for (uint32_t i = 0; i < w->t->nthreads; i++) {
 		struct sched_ref leave = { i, last_release(w, i, h.object, edges_place_of(w, enter), reads) };
@@ -205,8 +180,8 @@ static void add(struct edges_work *w, struct sched_ref before, struct sched_ref 
 	const struct edges_thread *th = thread_before(w, after);
 	bool hoisted = false;
 
-	for (size_t i = 0; i < th->nheld; i++)
-		hoisted |= order_sections(w, before, th->held[i], after.thread);
+	for (size_t i = 0; i < th->held.n; i++)
+		hoisted |= keep_sections(w, before, th->held.v[i], after.thread);
 	if (!hoisted)
 		edges_push(w, before, after);
 }
@@ -223,7 +198,7 @@ static void note_read(struct access *x, struct sched_ref r)
 
 static void access(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = edges_event(w->t, r);
+	const struct sym_event *e = order_event(w->t, r);
 	bool reads = e->op == SYM_READ || e->op == SYM_RMW;
 	bool writes = e->op == SYM_WRITE || (e->op == SYM_RMW && e->value != EXPR_NONE);
 
@@ -249,7 +224,7 @@ static void access(struct edges_work *w, struct sched_ref r)
  */
 void edges_barrier(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = edges_event(w->t, r);
+	const struct sym_event *e = order_event(w->t, r);
 	size_t kept = 0, n = w->arrived.n;
 
 	if (e->op == SYM_BARRIER_ENTER)
@@ -262,13 +237,13 @@ void edges_barrier(struct edges_work *w, struct sched_ref r)
 		struct sched_ref x = w->arrived.v[i];
 
 		closes |= x.thread == enter.thread && x.index == enter.index;
-		if (edges_event(w->t, x)->target == e->target)
+		if (order_event(w->t, x)->target == e->target)
 			last = x;
 	}
 	for (size_t i = 0; i < n && closes; i++) {
 		struct sched_ref x = w->arrived.v[i];
 
-		if (edges_event(w->t, x)->target == e->target)
+		if (order_event(w->t, x)->target == e->target)
 			edges_push(w, x, last);
 		else
 			w->arrived.v[kept++] = x;
@@ -280,7 +255,7 @@ void edges_barrier(struct edges_work *w, struct sched_ref r)
 /* A deadlock can come early: who has its locks before whom is a part of the order. */
 static void section(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = edges_event(w->t, r);
+	const struct sym_event *e = order_event(w->t, r);
 	struct lock *l = order_acquires(e) || e->op == SYM_UNLOCK ? &w->locks[e->target] : NULL;
 
 	if (!l || !l->relevant)
@@ -307,9 +282,9 @@ static void mark_locks(struct edges_work *w)
 
 static void mark(struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = edges_event(w->t, r);
+	const struct sym_event *e = order_event(w->t, r);
 
-	if ((e->op == SYM_READ || e->op == SYM_WRITE || e->op == SYM_RMW) && e->target < w->t->nvars)
+	if ((order_is_access(e)) && e->target < w->t->nvars)
 		w->vars[e->target].relevant = true;
 }
 
@@ -458,7 +433,7 @@ static void add_passed(struct edges_work *w)
 {
 	const struct sym_trace *t = w->t;
 	struct sched_ref last = { t->failure.thread, SYM_NONE };
-	struct held h[EDGES_MAX_HELD];
+	order_held_locks h = { 0 };
 
 	if (w->order->fails || last.thread >= t->nthreads)
 		return;
@@ -467,23 +442,26 @@ static void add_passed(struct edges_work *w)
 			last.index = i;
 	if (last.index == SYM_NONE)
 		return;
-	size_t n = locks_held(t, (struct sched_ref){ last.thread, last.index + 1 }, h);
-	for (size_t i = 0; i < n; i++)
+	order_sections(t, (struct sched_ref){ last.thread, last.index + 1 }, &h);
+	for (size_t i = 0; i < h.n; i++)
 		for (uint32_t k = 0; k < t->nthreads; k++) {
 			uint32_t enter = k == last.thread ? SYM_NONE :
-				next_acquisition(w, k, h[i].object, edges_place_of(w, last));
+				next_acquisition(w, k, h.v[i].object, edges_place_of(w, last));
 
 			if (enter != SYM_NONE)
 				edges_push(w, last, (struct sched_ref){ k, enter });
 		}
+	vec_free(&h);
 }
 
 void edges_end(struct edges_work *w)
 {
 	for (size_t i = 0; i < w->t->nvars; i++)
 		vec_free(&w->vars[i].reads);
-	for (size_t i = 0; i < w->t->nthreads; i++)
+	for (size_t i = 0; i < w->t->nthreads; i++) {
 		vec_free(&w->threads[i].released);
+		vec_free(&w->threads[i].held);
+	}
 	order_places_free(&w->places);
 	vec_free(&w->arrived);
 	free(w->vars);
@@ -529,15 +507,16 @@ void edges_around(const struct sym_trace *t, const struct sched_order *order, ui
 		  struct edges *out)
 {
 	struct edges_work w = { .t = t, .order = order, .until = order->n, .out = out };
-	struct held h[EDGES_MAX_HELD];
-	size_t n = locks_held(t, r, h);
+	order_held_locks h = { 0 };
 
-	if (!n)
-		return;
-	edges_begin(&w);
-	for (size_t i = 0; i < n; i++)
-		order_sections(&w, (struct sched_ref){ before, 0 }, h[i], r.thread);
-	edges_end(&w);
+	order_sections(t, r, &h);
+	if (h.n) {
+		edges_begin(&w);
+		for (size_t i = 0; i < h.n; i++)
+			keep_sections(&w, (struct sched_ref){ before, 0 }, h.v[i], r.thread);
+		edges_end(&w);
+	}
+	vec_free(&h);
 }
 
 struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order *order,
@@ -548,7 +527,7 @@ struct sched_ref *edges_last(const struct sym_trace *t, const struct sched_order
 	for (size_t i = 0; i < t->nthreads; i++)
 		last[i].index = SYM_NONE;
 	for (size_t i = 0; i < order->n && i < until; i++) {
-		const struct sym_event *e = edges_event(t, order->refs[i]);
+		const struct sym_event *e = order_event(t, order->refs[i]);
 
 		if ((e->op != SYM_FAIL || e->pc) && usable(arg, e))
 			last[order->refs[i].thread] = order->refs[i];
@@ -568,14 +547,17 @@ size_t edges_place(const struct sched_order *order, struct sched_ref r)
 struct sched_ref edges_outside(const struct sym_trace *t, const struct sched_order *order,
 			       struct sched_ref r, size_t place)
 {
-	struct held h[EDGES_MAX_HELD];
-	size_t n = locks_held(t, r, h);
+	order_held_locks h = { 0 };
 
-	for (size_t i = 0; i < n; i++) {
-		struct sched_ref enter = { r.thread, h[i].event };
+	order_sections(t, r, &h);
+	for (size_t i = 0; i < h.n; i++) {
+		struct sched_ref enter = { r.thread, h.v[i].since };
 
-		if (edges_place(order, enter) > place)
-			return enter;
+		if (edges_place(order, enter) > place) {
+			r = enter;
+			break;
+		}
 	}
+	vec_free(&h);
 	return r;
 }

@@ -20,19 +20,12 @@ struct lock {
 	struct sched_ref release;
 };
 
-#define EDGES_MAX_HELD 32
-
-struct held {
-	uint32_t object, event;
-};
-
 /* A thread, before the last of its events that was asked for: asking goes forward, and there may be many of them. */
 struct edges_thread {
 	uint32_t upto;
-	size_t nheld;
-	struct held held[EDGES_MAX_HELD];
+	order_held_locks held;
 	bool permits; /* it takes some, of semaphores */
-	VEC(struct held) released; /* where it gives locks back, by object */
+	order_held_locks released; /* where it gives locks back, by object */
 };
 
 struct edges_work {
@@ -47,11 +40,6 @@ struct edges_work {
 	VEC(struct sched_ref) arrived; /* at barriers, not left yet */
 	struct edges *out;
 };
-
-static inline const struct sym_event *edges_event(const struct sym_trace *t, struct sched_ref r)
-{
-	return &t->threads[r.thread].events[r.index];
-}
 
 static inline size_t edges_place_of(const struct edges_work *w, struct sched_ref r)
 {

@@ -47,7 +47,7 @@ static struct placed *placed_edges(const struct edges_work *w)
 /* Can somebody wait there, and be waited for? Else nothing follows from it. */
 static bool has_place(const struct edges_work *w, struct sched_ref r)
 {
-	const struct sym_event *e = edges_event(w->t, r);
+	const struct sym_event *e = order_event(w->t, r);
 
 	return e->pc && e->occurrence;
 }

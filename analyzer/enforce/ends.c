@@ -12,11 +12,6 @@ static bool is_sync(const struct sym_trace *t, const struct sym_event *e)
 	return e->op >= SYM_LOCK && e->op <= SYM_ONCE_END && !t->objects[e->target].home_made;
 }
 
-static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
-{
-	return &t->threads[r.thread].events[r.index];
-}
-
 bool schedule_is_linker(const struct img_module *m)
 {
 	return !strncmp(img_module_name(m), "ld-linux", 8);
@@ -54,7 +49,7 @@ static bool is_wait_release(const struct sym_trace *t, struct sched_ref r)
  */
 static bool is_last_release(const struct sym_trace *t, struct sched_ref r)
 {
-	return event_at(t, r)->op == SYM_UNLOCK && is_sync(t, event_at(t, r)) &&
+	return order_event(t, r)->op == SYM_UNLOCK && is_sync(t, order_event(t, r)) &&
 	       r.index + 1 == t->threads[r.thread].nevents;
 }
 
@@ -74,7 +69,7 @@ static bool is_wait_place(const struct sym_trace *t, uint64_t pc)
 /* The end of pthread_cond_wait, where its mutex is taken again: no call of its own. */
 static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(t, r);
+	const struct sym_event *e = order_event(t, r);
 
 	return e->op == SYM_WAIT ||
 	       (e->op == SYM_LOCK && is_sync(t, e) && is_wait_place(t, e->pc));
@@ -86,7 +81,7 @@ static bool is_wait_lock(const struct sym_trace *t, struct sched_ref r)
  */
 static bool is_sign_inside(const struct sym_trace *t, struct sched_ref r)
 {
-	const struct sym_event *e = event_at(t, r);
+	const struct sym_event *e = order_event(t, r);
 
 	return e->op == SYM_BARRIER_ENTER || is_last_release(t, r) ||
 	       (e->op == SYM_UNLOCK && is_wait_release(t, r));
@@ -127,7 +122,7 @@ static bool is_half(const struct sym_trace *t, struct sched_ref r)
 /* Behind the read, or in front of the write: between the halves of the instruction. */
 static bool is_middle(const struct sym_trace *t, struct sched_ref r, bool behind)
 {
-	return is_half(t, r) && (event_at(t, r)->op == SYM_READ) == behind;
+	return is_half(t, r) && (order_event(t, r)->op == SYM_READ) == behind;
 }
 
 bool schedule_end_at(const struct enforce *e, struct schedule *s, const char *thread, uint64_t pc, uint64_t n,
@@ -148,7 +143,7 @@ bool schedule_end_at(const struct enforce *e, struct schedule *s, const char *th
 bool schedule_end_in(const struct enforce *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
 		     bool source, bool held, struct schedule_end *out)
 {
-	const struct sym_event *ev = event_at(t, r);
+	const struct sym_event *ev = order_event(t, r);
 	uint64_t pc = ev->pc;
 
 	if (ev->op == SYM_START && held) {

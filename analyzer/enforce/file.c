@@ -16,11 +16,6 @@
 #define FORMS 3 /* of each alternate, see part_of() */
 #define RETREATS 5 /* see retreat_of(), write_serial() and write_yielding() */
 
-static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
-{
-	return &t->threads[r.thread].events[r.index];
-}
-
 static bool end_of(const struct enforce *e, struct schedule *s, struct sched_ref r, bool source,
 		   bool held, struct schedule_end *out)
 {
@@ -30,7 +25,7 @@ static bool end_of(const struct enforce *e, struct schedule *s, struct sched_ref
 /* Who is about to give a lock back has it: nobody else can take it, or give it back, first. */
 static bool is_impossible(const struct sym_trace *t, struct sched_edge edge)
 {
-	const struct sym_event *before = event_at(t, edge.before), *after = event_at(t, edge.after);
+	const struct sym_event *before = order_event(t, edge.before), *after = order_event(t, edge.after);
 
 	return after->op == SYM_UNLOCK && (before->op == SYM_LOCK || before->op == SYM_UNLOCK) &&
 	       before->target == after->target;
@@ -114,7 +109,7 @@ static void add_turn(const struct enforce *e, struct schedule *s, struct sched_r
 {
 	struct schedule_end end;
 
-	if (r.index != SYM_NONE && event_at(e->extracted->trace, r)->op != SYM_EXIT &&
+	if (r.index != SYM_NONE && order_event(e->extracted->trace, r)->op != SYM_EXIT &&
 	    s->turns.n < MAX_HOLDS && end_of(e, s, r, false, held, &end))
 		vec_push(&s->turns, end);
 }
@@ -131,7 +126,7 @@ static struct sched_ref next_of(const struct enforce *e, const struct part *p, u
 	for (size_t i = p->until; i < p->order->n; i++) {
 		struct sched_ref r = p->order->refs[i];
 
-		if (r.thread == thread && can_stop((void *)e, event_at(e->extracted->trace, r)))
+		if (r.thread == thread && can_stop((void *)e, order_event(e->extracted->trace, r)))
 			return r;
 	}
 	return (struct sched_ref){ 0, SYM_NONE };
@@ -192,7 +187,7 @@ static size_t up_to_failure(const struct sym_trace *t, const struct sched_order 
 {
 	size_t i = 0;
 
-	while (i < o->n && event_at(t, o->refs[i])->op != SYM_FAIL)
+	while (i < o->n && order_event(t, o->refs[i])->op != SYM_FAIL)
 		i++;
 	return i < o->n ? i + 1 : o->n;
 }
@@ -211,8 +206,8 @@ static void add_queue(const struct enforce *e, struct schedule *s)
 		struct sched_ref reader = { f->blocked[i % f->nblocked].thread, f->blocked[i % f->nblocked].event };
 		struct schedule_end a = { 0 }, b = { 0 };
 
-		if (event_at(t, writer)->op != SYM_LOCK || event_at(t, reader)->op != SYM_RDLOCK ||
-		    event_at(t, writer)->target != event_at(t, reader)->target)
+		if (order_event(t, writer)->op != SYM_LOCK || order_event(t, reader)->op != SYM_RDLOCK ||
+		    order_event(t, writer)->target != order_event(t, reader)->target)
 			continue;
 		bool a_told = end_of(e, s, writer, true, false, &a), b_told = end_of(e, s, reader, false, false, &b);
 		a.after = false;
@@ -244,7 +239,7 @@ static void add_holds(const struct enforce *e, struct schedule *s, const struct 
 			hold_behind_call(e, s, last[failed], calls[i]);
 		else if (last[i].index == SYM_NONE)
 			hold_where_it_stands(e, s, last[failed], i);
-		else if (event_at(t, last[i])->op != SYM_EXIT)
+		else if (order_event(t, last[i])->op != SYM_EXIT)
 			add_edge(e, s, (struct sched_edge){ last[failed], last[i] }, true);
 	}
 	free(last);
@@ -399,8 +394,8 @@ static err_t no_such_way(struct schedule *s)
 
 static int by_step(const void *x, const void *y, void *trace)
 {
-	const struct sym_event *a = event_at(trace, *(const struct sched_ref *)x);
-	const struct sym_event *b = event_at(trace, *(const struct sched_ref *)y);
+	const struct sym_event *a = order_event(trace, *(const struct sched_ref *)x);
+	const struct sym_event *b = order_event(trace, *(const struct sched_ref *)y);
 
 	return a->step < b->step ? -1 : a->step > b->step;
 }

@@ -9,21 +9,16 @@
 
 #include <string.h>
 
-static const struct sym_event *event_at(const struct sym_trace *t, struct sched_ref r)
-{
-	return &t->threads[r.thread].events[r.index];
-}
-
 /*
  * The store another thread makes, behind the load that did not see it, to what that load reads: the
  * other half.
  */
 static struct sched_ref other_store(const struct sym_trace *t, const struct sched_order *o, struct sched_ref load)
 {
-	uint32_t var = event_at(t, load)->target;
+	uint32_t var = order_event(t, load)->target;
 
 	for (size_t i = edges_place(o, load); i < o->n; i++) {
-		const struct sym_event *ev = event_at(t, o->refs[i]);
+		const struct sym_event *ev = order_event(t, o->refs[i]);
 
 		if (ev->op == SYM_WRITE && ev->target == var && o->refs[i].thread != load.thread)
 			return o->refs[i];
@@ -74,12 +69,12 @@ static void add_meeting(const struct enforce *e, struct schedule *s, const struc
 static bool is_met_at(const struct enforce *e, const struct sched_ref r)
 {
 	const struct sym_trace *t = e->extracted->trace;
-	uint64_t pc = event_at(t, r)->pc;
+	uint64_t pc = order_event(t, r)->pc;
 
 	for (size_t i = 0; i < e->answer->ndelays; i++) {
 		const struct sched_delay *d = &e->answer->delays[i];
 
-		if (pc == event_at(t, d->store)->pc || pc == event_at(t, d->load)->pc)
+		if (pc == order_event(t, d->store)->pc || pc == order_event(t, d->load)->pc)
 			return true;
 	}
 	return false;

@@ -92,7 +92,7 @@ static void take_window(struct past *p, const struct sym_trace *t, const struct 
 {
 	for (size_t i = 0; i < order->n && i < until; i++) {
 		struct sched_ref r = order->refs[i];
-		struct sym_event e = *edges_event(t, r);
+		struct sym_event e = *order_event(t, r);
 
 		if (e.op < SYM_LOCK || e.op > SYM_ONCE_END || e.op == SYM_WAIT || e.target == SYM_NONE)
 			continue;
@@ -123,7 +123,7 @@ static void handovers(struct edges_work *w)
 		last[i].index = SYM_NONE;
 	for (size_t i = 0; i < w->until; i++) {
 		struct sched_ref r = w->order->refs[i];
-		const struct sym_event *e = edges_event(t, r);
+		const struct sym_event *e = order_event(t, r);
 		/* Several may have been reading; of anything else the last one says it all. */
 		bool shared = t->objects[e->target].kind == SYM_RWLOCK;
 		struct sched_ref *of = &last[e->target * t->nthreads];

@@ -101,7 +101,7 @@ static void follows(struct wakes *k, uint32_t cond, const struct waiter *x)
 
 static void signal_one(struct wakes *k, struct sched_ref r)
 {
-	uint32_t cond = edges_event(k->w->t, r)->target;
+	uint32_t cond = order_event(k->w->t, r)->target;
 	size_t candidates, i = chosen(k, cond, &candidates);
 
 	/* They have begun to wait, or it wakes somebody else. */
@@ -167,7 +167,7 @@ void edges_wakes(struct edges_work *w)
 	begin(&k);
 	for (size_t i = 0; i < w->until; i++) {
 		struct sched_ref r = w->order->refs[i];
-		const struct sym_event *e = edges_event(w->t, r);
+		const struct sym_event *e = order_event(w->t, r);
 
 		if (e->op == SYM_SIGNAL)
 			signal_one(&k, r);

@@ -12,38 +12,7 @@ struct look {
 	const struct sym_trace *t;
 	const struct sched_order *failing, *saving;
 	struct order_places failing_at, saving_at;
-	VEC(const struct sym_event *) links; /* creations and joins */
 };
-
-static const struct sym_event *event_at(const struct look *l, struct sched_ref r)
-{
-	return &l->t->threads[r.thread].events[r.index];
-}
-
-static void find_links(struct look *l)
-{
-	for (size_t i = 0; i < l->t->nthreads; i++)
-		for (size_t k = 0; k < l->t->threads[i].nevents; k++) {
-			const struct sym_event *e = &l->t->threads[i].events[k];
-
-			if (e->op == SYM_FORK || e->op == SYM_JOIN)
-				vec_push(&l->links, e);
-		}
-}
-
-/* From op, behind `from` and before `to` in the thread, a chain of the same leads to `other`. */
-static bool leads_to(const struct look *l, enum sym_op op, uint32_t thread, uint32_t from, uint32_t to,
-		     uint32_t other, int generations)
-{
-	for (size_t i = 0; generations && i < l->links.n; i++) {
-		const struct sym_event *e = l->links.v[i];
-
-		if (e->op == op && e->thread == thread && e->index >= from && e->index < to &&
-		    (e->peer == other || leads_to(l, op, e->peer, 0, SYM_NONE, other, generations - 1)))
-			return true;
-	}
-	return false;
-}
 
 /*
  * y's thread was made behind z, or has waited for the end of z's thread: that z is not there, where
@@ -51,8 +20,8 @@ static bool leads_to(const struct look *l, enum sym_op op, uint32_t thread, uint
  */
 static bool is_settled(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
-	return leads_to(l, SYM_FORK, z.thread, z.index + 1, SYM_NONE, y.thread, (int)LIMIT_GENERATIONS) ||
-	       leads_to(l, SYM_JOIN, y.thread, 0, y.index, z.thread, (int)LIMIT_GENERATIONS);
+	return order_leads_to(l->t, SYM_FORK, z.thread, z.index + 1, SYM_NONE, y.thread) ||
+	       order_leads_to(l->t, SYM_JOIN, y.thread, 0, y.index, z.thread);
 }
 
 /* Where the thread took the lock that it holds at this event, not too far back; SYM_NONE: it does not hold it. */
@@ -113,7 +82,7 @@ static bool are_apart(const struct sym_trace *t, const struct sym_event *first, 
 /* z came before y in the failing order, and does not where it was saved. */
 static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct sched_ref y)
 {
-	const struct sym_event *ez = event_at(l, z), *ey = event_at(l, y);
+	const struct sym_event *ez = order_event(l->t, z), *ey = order_event(l->t, y);
 	uint32_t least = y.index > (uint32_t)LIMIT_CUT_EVENTS ? y.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
 
 	if (!order_is_access(ey))
@@ -139,12 +108,11 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 					size_t from, size_t to, const struct sched_order *saving,
 					size_t kept, struct sched_edge *pair, size_t *end)
 {
-	struct look l = { t, failing, saving, order_places_of(t, failing), order_places_of(t, saving), { 0 } };
+	struct look l = { t, failing, saving, order_places_of(t, failing), order_places_of(t, saving) };
 	enum explain_pair best = EXPLAIN_PAIR_NONE;
 	size_t last = saving->n - kept > (size_t)LIMIT_REACH ? kept + (size_t)LIMIT_REACH : saving->n;
 	unsigned weighed = 0;
 
-	find_links(&l);
 	if (to - from > (size_t)LIMIT_REACH)
 		from = to - (size_t)LIMIT_REACH;
 	for (size_t at = kept; at < last && best < EXPLAIN_PAIR_CUTS && weighed < LIMIT_WEIGHED; at++) {
@@ -155,7 +123,7 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 			size_t there = order_place(&l.saving_at, z);
 
 			if (z.thread == y.thread || there < at ||
-			    !order_conflict(event_at(&l, z), event_at(&l, y)))
+			    !order_conflict(order_event(t, z), order_event(t, y)))
 				continue;
 			enum explain_pair w = weigh(&l, z, y);
 			weighed++;
@@ -168,6 +136,5 @@ enum explain_pair explain_decisive_pair(const struct sym_trace *t, const struct 
 	}
 	order_places_free(&l.failing_at);
 	order_places_free(&l.saving_at);
-	vec_free(&l.links);
 	return best;
 }

@@ -50,7 +50,6 @@
 	X(CUT_EVENTS, 400, "events of a thread", "how far back the access may lie that begins what a second one ends") \
 	X(REACH, 4000, "events", "of either order that are compared with each other ...") \
 	X(WEIGHED, 20000, "pairs", "... and weighed") \
-	X(GENERATIONS, 4, "threads", "in a chain of threads that make, or wait for, each other") \
 	X(TURNED, 128, "pairs", "that a passing order turns round, of which the smallest set is looked for") \
 	X(DELTAS, 48, "executions", "to find it: enough for three of a hundred pairs") \
 	X(DELTA_EFFORT, 2, "effort", "for these") \

@@ -52,7 +52,7 @@ static err_t spot_of_frame(struct work *w, const struct sym_frame *frame, struct
 
 static err_t spot_of(struct work *w, struct sched_ref r, struct spot *s)
 {
-	return spot_of_frame(w, dsp_place(w->t, dsp_event_at(w->t, r)), s);
+	return spot_of_frame(w, dsp_place(w->t, order_event_at(w->t, r)), s);
 }
 
 static void points(struct work *w, const char *keyword, unsigned item, const struct spot *s, const uint64_t *pcs, size_t n)
@@ -65,7 +65,7 @@ static void points(struct work *w, const char *keyword, unsigned item, const str
 /* The calls that an event is made in, outermost first, from its place on; each function that was really called once. */
 static size_t calls_of(const struct work *w, struct sched_ref r, uint64_t pcs[MAX_DEPTH])
 {
-	const struct sym_event *e = dsp_event_at(w->t, r);
+	const struct sym_event *e = order_event_at(w->t, r);
 	const struct sym_frame *place = dsp_place(w->t, e);
 	const struct sym_stack *k = place ? &w->t->stacks[e->stack] : NULL;
 	size_t n = 0;
@@ -157,7 +157,7 @@ static err_t own_lock(struct work *w, uint32_t object)
 	for (size_t i = 0; i < w->t->nthreads; i++)
 		for (size_t k = 0; k < w->t->threads[i].nevents; k++) {
 			const struct sym_event *e = &w->t->threads[i].events[k];
-			bool acquires = dsp_acquires(e);
+			bool acquires = order_acquires(e);
 			struct spot s;
 
 			if (e->op < SYM_LOCK || e->op > SYM_TRYRDLOCK || e->target != object || e->pc == known[acquires] ||
@@ -191,7 +191,7 @@ static err_t lock(struct work *w, uint32_t object)
 			struct sym_frame call = { .pc = e->pc };
 			struct spot s;
 
-			if (!dsp_acquires(e) || e->target != object || e->pc == known || e->stack >= w->t->nstacks)
+			if (!order_acquires(e) || e->target != object || e->pc == known || e->stack >= w->t->nstacks)
 				continue;
 			if (w->t->stacks[e->stack].n)
 				call = w->t->stacks[e->stack].frames[0];
@@ -207,7 +207,7 @@ static err_t lock(struct work *w, uint32_t object)
 /* How often the thread was at this event's place. */
 static unsigned visits(const struct work *w, uint32_t thread, struct sched_ref r)
 {
-	const struct sym_event *e = dsp_event_at(w->t, r);
+	const struct sym_event *e = order_event_at(w->t, r);
 	unsigned n = 0;
 
 	for (size_t i = 0; e->pc && i < w->t->threads[thread].nevents; i++) {

@@ -2,14 +2,22 @@
 /* Total orders over a symbolic trace: places and conflicts. */
 #include "analyzer/order/order.h"
 
-#include "common/vec.h"
-
 #include <assert.h>
 #include <string.h>
 
+bool order_has(const struct sym_trace *t, struct sched_ref r)
+{
+	return r.thread < t->nthreads && r.index < t->threads[r.thread].nevents;
+}
+
+const struct sym_event *order_event_at(const struct sym_trace *t, struct sched_ref r)
+{
+	return order_has(t, r) ? &t->threads[r.thread].events[r.index] : NULL;
+}
+
 const struct sym_event *order_event(const struct sym_trace *t, struct sched_ref r)
 {
-	assert(r.thread < t->nthreads && r.index < t->threads[r.thread].nevents);
+	assert(order_has(t, r));
 	return &t->threads[r.thread].events[r.index];
 }
 
@@ -21,23 +29,6 @@ bool order_same_target(const struct sym_event *a, const struct sym_event *b)
 bool order_conflict(const struct sym_event *a, const struct sym_event *b)
 {
 	return order_same_target(a, b) && (!order_is_access(a) || order_writes(a) || order_writes(b));
-}
-
-uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32_t index)
-{
-	const struct sym_thread *th = &t->threads[thread];
-	uint32_t *released = xcalloc(t->nobjects + 1, sizeof *released), found = SYM_NONE;
-
-	for (uint32_t i = index; i-- > 0 && found == SYM_NONE;) {
-		const struct sym_event *e = &th->events[i];
-
-		if (e->op == SYM_UNLOCK)
-			released[e->target]++;
-		else if (order_acquires(e) && (!released[e->target] || !released[e->target]--))
-			found = i;
-	}
-	free(released);
-	return found;
 }
 
 void sched_order_free(struct sched_order *o)

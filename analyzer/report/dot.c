@@ -56,9 +56,9 @@ static void node(FILE *f, const struct report *r, enum dsp_which w, const struct
 
 static void flow(FILE *f, const struct report *r, enum dsp_which w, size_t i)
 {
-	const struct dsp_flow *x = &r->dsp->side[w].flows[i];
+	const struct order_flow *x = &r->dsp->side[w].flows[i];
 	const char *color = !x->differs ? "gray50" : w == DSP_FAILING ? "#c2253a" : "#12805c";
-	const struct sym_event *e = dsp_event_at(r->trace, x->read);
+	const struct sym_event *e = order_event_at(r->trace, x->read);
 	char value[128];
 
 	if (x->initial) {

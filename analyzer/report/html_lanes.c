@@ -149,7 +149,7 @@ static void more(FILE *f, const struct report *r, const struct dsp_event *d,
 
 static bool is_outcome(const struct report *r, const struct dsp_event *e, enum dsp_which w)
 {
-	return e->failure && (dsp_event_at(r->trace, e->ref)->op == SYM_FAIL ||
+	return e->failure && (order_event_at(r->trace, e->ref)->op == SYM_FAIL ||
 			      (!e->executed && w == DSP_FAILING));
 }
 
@@ -314,7 +314,7 @@ static void wait_item(FILE *f, const struct report *r, const struct dsp_wait *x)
 	fputs("\">", f);
 	flow_end(f, r, x->wants);
 	fputs(" waits for <code>", f);
-	html_text(f, dsp_subject(r->trace, dsp_event_at(r->trace, x->wants)));
+	html_text(f, dsp_subject(r->trace, order_event_at(r->trace, x->wants)));
 	fputs("</code>, held since ", f);
 	flow_end(f, r, x->holds);
 	fputs("</li>\n", f);
@@ -328,8 +328,8 @@ static void flow_list(FILE *f, const struct report *r, enum dsp_which w)
 		return;
 	fputs("<ul class=\"flow-list\" aria-label=\"Dataflows\">\n", f);
 	for (size_t i = 0; i < s->nflows; i++) {
-		const struct dsp_flow *x = &s->flows[i];
-		const struct sym_event *e = dsp_event_at(r->trace, x->read);
+		const struct order_flow *x = &s->flows[i];
+		const struct sym_event *e = order_event_at(r->trace, x->read);
 		char value[128];
 
 		fprintf(f, "<li class=\"%s\" data-to=\"", x->differs ? "differs" : "same");

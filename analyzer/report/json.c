@@ -56,7 +56,7 @@ static void event_members(struct json *j, const struct report *r, const struct s
 			  struct sched_ref ref)
 {
 	event_but_stack(j, r, o, ref);
-	stack(j, r, dsp_event_at(r->trace, ref));
+	stack(j, r, order_event_at(r->trace, ref));
 }
 
 static void event(struct json *j, const char *key, const struct report *r,
@@ -98,7 +98,7 @@ static void failure(struct json *j, const struct report *r)
 	json_array(j, "blocked");
 	for (size_t i = 0; i < x->nblocked; i++) {
 		ref = (struct sched_ref){ x->blocked[i].thread, x->blocked[i].event };
-		if (dsp_event_at(r->trace, ref))
+		if (order_event_at(r->trace, ref))
 			event(j, NULL, r, NULL, ref);
 	}
 	json_end(j);
@@ -131,7 +131,7 @@ static void events_of(struct json *j, const struct report *r, enum dsp_which w)
 
 	json_array(j, "events");
 	for (size_t i = 0; o && i < o->n; i++) {
-		const struct sym_event *e = dsp_event_at(r->trace, o->refs[i]);
+		const struct sym_event *e = order_event_at(r->trace, o->refs[i]);
 		bool known = e && e->stack < r->trace->nstacks;
 
 		json_object(j, NULL);
@@ -217,8 +217,8 @@ static void alternate(struct json *j, const struct report *r)
 
 	json_object(j, "alternate");
 	json_bool(j, "found", a);
-	if (a && dsp_event_at(r->trace, a->inverted.before) &&
-	    dsp_event_at(r->trace, a->inverted.after))
+	if (a && order_event_at(r->trace, a->inverted.before) &&
+	    order_event_at(r->trace, a->inverted.after))
 		edge(j, "inverted", r, a->inverted.before, a->inverted.after, NULL);
 	else
 		json_null(j, "inverted");
@@ -253,10 +253,10 @@ static void dsp_event(struct json *j, const struct report *r, enum dsp_which w,
 	json_end(j);
 }
 
-static void dsp_flow(struct json *j, const struct report *r, enum dsp_which w,
-		     const struct dsp_flow *f)
+static void order_flow(struct json *j, const struct report *r, enum dsp_which w,
+		       const struct order_flow *f)
 {
-	const struct sym_event *e = dsp_event_at(r->trace, f->read);
+	const struct sym_event *e = order_event_at(r->trace, f->read);
 	char value[128];
 
 	json_object(j, NULL);
@@ -332,7 +332,7 @@ static void projection(struct json *j, const struct report *r)
 	json_array(j, "dataflows");
 	for (int w = 0; w < DSP_SIDES; w++)
 		for (size_t i = 0; i < d->side[w].nflows; i++)
-			dsp_flow(j, r, w, &d->side[w].flows[i]);
+			order_flow(j, r, w, &d->side[w].flows[i]);
 	json_end(j);
 	json_array(j, "waits");
 	for (size_t i = 0; i < d->nwaits; i++) {

@@ -110,8 +110,8 @@ static void flow_notes(FILE *f, const struct report *r, enum dsp_which w)
 	const struct dsp_side *s = &r->dsp->side[w];
 
 	for (size_t i = 0; i < s->nflows; i++) {
-		const struct dsp_flow *x = &s->flows[i];
-		const struct sym_event *e = dsp_event_at(r->trace, x->read);
+		const struct order_flow *x = &s->flows[i];
+		const struct sym_event *e = order_event_at(r->trace, x->read);
 		char *to = dsp_where(r->trace, x->read);
 		char *from = x->initial ? NULL : dsp_where(r->trace, x->write);
 

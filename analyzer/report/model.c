@@ -125,7 +125,7 @@ bool rep_failure_ref(const struct report *r, struct sched_ref *ref)
 
 	if (f->nblocked) {
 		*ref = (struct sched_ref){ f->blocked[0].thread, f->blocked[0].event };
-		return dsp_event_at(r->trace, *ref);
+		return order_event_at(r->trace, *ref);
 	}
 	if (f->thread >= r->trace->nthreads)
 		return false;

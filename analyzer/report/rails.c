@@ -93,7 +93,7 @@ static size_t shown_index(const struct canvas *c, uint32_t thread)
 }
 
 /* With an alternate the differences are the message: the rest is not drawn. */
-static bool flow_shown(const struct canvas *c, const struct dsp_flow *f)
+static bool flow_shown(const struct canvas *c, const struct order_flow *f)
 {
 	return f->differs || !c->r->dsp->has_alternate;
 }
@@ -109,7 +109,7 @@ static bool leaves(const struct canvas *c, struct sched_ref r)
 	const struct dsp *d = c->r->dsp;
 
 	for (size_t i = 0; i < c->side->nflows; i++) {
-		const struct dsp_flow *f = &c->side->flows[i];
+		const struct order_flow *f = &c->side->flows[i];
 
 		if (flow_shown(c, f) && !f->initial && is(f->write, r))
 			return true;
@@ -189,7 +189,7 @@ static bool find_spans(const struct canvas *c, spans *out)
 	bool initial = false;
 
 	for (size_t i = 0; i < c->side->nflows; i++) {
-		const struct dsp_flow *f = &c->side->flows[i];
+		const struct order_flow *f = &c->side->flows[i];
 
 		if (!flow_shown(c, f))
 			continue;
@@ -277,7 +277,7 @@ enum outcome { ORDINARY, FAINT, BAD, GOOD };
 /* Not to get to the failure at all is as good as to pass it. */
 static enum outcome outcome_of(const struct canvas *c, const struct dsp_event *e)
 {
-	bool end = dsp_event_at(c->r->trace, e->ref)->op == SYM_FAIL;
+	bool end = order_event_at(c->r->trace, e->ref)->op == SYM_FAIL;
 
 	if (e->failure && c->w == DSP_FAILING && (end || !e->executed))
 		return BAD;
@@ -531,7 +531,7 @@ static void measure(struct canvas *c, struct rail_picture *out)
 	if (c->where_width > 24)
 		c->where_width = 24;
 	for (size_t i = 0; i < c->side->nflows; i++) {
-		const struct dsp_flow *f = &c->side->flows[i];
+		const struct order_flow *f = &c->side->flows[i];
 
 		out->initial |= flow_shown(c, f) && f->initial;
 		out->flows |= flow_shown(c, f) && !f->initial;

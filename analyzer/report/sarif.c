@@ -178,7 +178,7 @@ static void physical(struct json *j, const struct sym_frame *p)
 /* Members of a location object. */
 static void location(struct json *j, const struct report *r, struct sched_ref ref, const char *text)
 {
-	const struct sym_frame *p = dsp_place(r->trace, dsp_event_at(r->trace, ref));
+	const struct sym_frame *p = dsp_place(r->trace, order_event_at(r->trace, ref));
 
 	if (p && p->file)
 		physical(j, p);

@@ -283,7 +283,7 @@ static void stacks(struct out *o)
 		struct strbuf b = { 0 };
 		bool known = false;
 
-		rep_stack(&b, o->r, dsp_event_at(o->r->trace, s->events[i].ref), 5);
+		rep_stack(&b, o->r, order_event_at(o->r->trace, s->events[i].ref), 5);
 		for (size_t k = 0; k < seen.n; k++)
 			known |= b.n && !strcmp(seen.v[k].where, where) &&
 				 !strcmp(seen.v[k].stack, b.s);

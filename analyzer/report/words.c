@@ -132,7 +132,7 @@ void rep_view(const struct report *r, const struct sched_order *o, struct sched_
 	uint64_t value;
 	char buf[128];
 
-	v->e = dsp_event_at(t, ref);
+	v->e = order_event_at(t, ref);
 	v->place = dsp_place(t, v->e);
 	v->thread = t->threads[ref.thread].id;
 	v->verb = dsp_verb(v->e->op);
@@ -141,7 +141,7 @@ void rep_view(const struct report *r, const struct sched_order *o, struct sched_
 	v->where = dsp_where(t, ref);
 	v->value = NULL;
 	v->source = source_of(r, v->place);
-	if (!r->redact && o && dsp_value(t, o, ref, &value)) {
+	if (!r->redact && o && order_value(t, o, ref, &value)) {
 		rep_event_value(r, v->e, value, buf, sizeof buf);
 		v->value = xstrdup(buf);
 	}
@@ -163,8 +163,8 @@ void rep_view_free(struct rep_view *v)
 
 bool rep_same_line(const struct report *r, struct sched_ref a, struct sched_ref b)
 {
-	const struct sym_frame *x = dsp_place(r->trace, dsp_event_at(r->trace, a));
-	const struct sym_frame *y = dsp_place(r->trace, dsp_event_at(r->trace, b));
+	const struct sym_frame *x = dsp_place(r->trace, order_event_at(r->trace, a));
+	const struct sym_frame *y = dsp_place(r->trace, order_event_at(r->trace, b));
 
 	return a.thread == b.thread && x && y && x->file && y->file && x->line == y->line &&
 	       !strcmp(x->file, y->file);
@@ -302,7 +302,7 @@ static void cause_of(struct strbuf *b, const struct report *r, const char *who, 
 		     struct sched_ref before, struct sched_ref after)
 {
 	const struct sym_trace *t = r->trace;
-	const struct sym_event *x = dsp_event_at(t, before), *y = dsp_event_at(t, after);
+	const struct sym_event *x = order_event_at(t, before), *y = order_event_at(t, after);
 	const char *first = dsp_subject(t, x), *second = dsp_subject(t, y);
 	char *where_x = dsp_where(t, before), *where_y = dsp_where(t, after);
 	char *via_x = dsp_via(t, x), *via_y = dsp_via(t, y);
@@ -336,7 +336,7 @@ void rep_cause(struct strbuf *b, const struct report *r, struct sched_ref before
 /* The same operation on the same thing at the same place. */
 static bool alike(const struct report *r, struct sched_ref a, struct sched_ref b)
 {
-	const struct sym_event *x = dsp_event_at(r->trace, a), *y = dsp_event_at(r->trace, b);
+	const struct sym_event *x = order_event_at(r->trace, a), *y = order_event_at(r->trace, b);
 	char *p, *q;
 	bool same;
 
@@ -421,7 +421,7 @@ static void blocked_words(struct strbuf *b, const struct report *r)
 
 	for (size_t i = 0; i < t->failure.nblocked && i < 4; i++) {
 		struct sched_ref ref = {t->failure.blocked[i].thread, t->failure.blocked[i].event};
-		const struct sym_event *e = dsp_event_at(t, ref);
+		const struct sym_event *e = order_event_at(t, ref);
 		char *where;
 
 		if (!e)
@@ -523,7 +523,7 @@ char *rep_headline(const struct report *r)
 	if (f->nblocked) {
 		blocked_words(&b, r);
 	} else if (rep_failure_ref(r, &ref)) {
-		const struct sym_frame *place = dsp_place(r->trace, dsp_event_at(r->trace, ref));
+		const struct sym_frame *place = dsp_place(r->trace, order_event_at(r->trace, ref));
 		char *where = dsp_where(r->trace, ref);
 
 		strbuf_fmt(&b, " in %s", r->trace->threads[ref.thread].id);

@@ -148,7 +148,7 @@ static FX_UNUSED void fixture_order(struct fixture *fx, struct sched_order *o, c
 		if (*turns == ' ')
 			continue;
 		struct sched_ref r = { (uint32_t)(*turns - '0'), next[*turns - '0']++ };
-		const struct sym_event *e = dsp_event_at(t, r);
+		const struct sym_event *e = order_event_at(t, r);
 
 		if (e->symbol != EXPR_NONE)
 			o->values[expr_get(t->pool, e->symbol)->value] = memory[e->target];

@@ -259,8 +259,8 @@ static void store_buffers(void)
 	fixture_cause(&fx, 0, 1, 1, 0);
 	fixture_cause(&fx, 1, 1, 0, 0);
 	fixture_cause(&fx, 0, 2, 0, 0);
-	struct dsp_flow *flows;
-	size_t n = dsp_flows(fx.trace, &fx.answer.failing, &flows);
+	struct order_flow *flows;
+	size_t n = order_flows(fx.trace, &fx.answer.failing, &flows);
 
 	CHECK(n == 3 && flows[0].initial && flows[1].initial, "neither sees the other's flag");
 	CHECK(!flows[2].initial && flows[2].write.thread == 0 && flows[2].write.index == 0,

@@ -221,7 +221,7 @@ static void goes_another_way(void)
 	for (size_t i = 0; i < s.dsp->side[DSP_ALTERNATE].nevents; i++) {
 		struct dsp_event *e = &s.dsp->side[DSP_ALTERNATE].events[i];
 
-		if (dsp_event_at(s.fx.trace, e->ref)->op == SYM_FAIL)
+		if (order_event_at(s.fx.trace, e->ref)->op == SYM_FAIL)
 			e->executed = false;
 	}
 	char *t = text(&s.r, 80, false, false);
