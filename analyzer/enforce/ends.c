@@ -17,21 +17,6 @@ bool schedule_is_linker(const struct img_module *m)
 	return !strncmp(img_module_name(m), "ld-linux", 8);
 }
 
-/* The module's build-id goes along: another build needs another schedule. */
-static void note_build(struct schedule *s, const struct img_module *m)
-{
-	const char *name = img_module_name(m), *file = img_module_file(m);
-
-	for (size_t i = 0; i < s->builds.n; i++)
-		if (!strcmp(s->builds.v[i].module, name))
-			return;
-	char *id = file ? img_build_id_of_file(file) : NULL;
-	if (id && *id)
-		vec_push(&s->builds, (struct schedule_build){ xstrdup(name), id });
-	else
-		free(id);
-}
-
 /* The release inside pthread_cond_wait: it has no return of its own. */
 static bool is_wait_release(const struct sym_trace *t, struct sched_ref r)
 {
@@ -136,7 +121,7 @@ bool schedule_end_at(const struct enforce *e, struct schedule *s, const char *th
 				      .offset = pc - img_module_bias(m), .n = n };
 	if (!place_of(e->images, pc, &out->place))
 		out->place = (struct place){ 0 };
-	note_build(s, m);
+	schedule_note_build(s, m);
 	return true;
 }
 

@@ -356,6 +356,20 @@ bool schedule_rename(struct schedule *s, const char *recorded, const char *progr
 	return known;
 }
 
+void schedule_note_build(struct schedule *s, const struct img_module *m)
+{
+	const char *name = img_module_name(m), *file = img_module_file(m);
+
+	for (size_t i = 0; i < s->builds.n; i++)
+		if (!strcmp(s->builds.v[i].module, name))
+			return;
+	char *id = file ? img_build_id_of_file(file) : NULL;
+	if (id && *id)
+		vec_push(&s->builds, (struct schedule_build){ xstrdup(name), id });
+	else
+		free(id);
+}
+
 bool schedule_is_foreign(const struct schedule *s, const char *program)
 {
 	char *id = img_build_id_of_file(program);

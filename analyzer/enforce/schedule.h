@@ -47,6 +47,9 @@ void schedule_free(struct schedule *s);
 
 const struct schedule_edge *schedule_edge(const struct schedule *s, uint32_t id);
 
+/* The module's build-id goes along: another build needs another schedule. */
+void schedule_note_build(struct schedule *s, const struct img_module *m);
+
 /* "T0.1 at crasher.c:31 (2nd time)", malloc'd. */
 char *schedule_end_text(const struct schedule_end *e);
 

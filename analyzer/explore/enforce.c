@@ -198,20 +198,6 @@ static bool can_be_end(const struct xpl_event *e, bool source)
 	return source || (e->op != XPL_BAR_OUT && e->op != XPL_ONCE_END);
 }
 
-static void note_build(struct schedule *s, const struct img_module *m)
-{
-	const char *name = img_module_name(m), *file = img_module_file(m);
-
-	for (size_t i = 0; i < s->builds.n; i++)
-		if (!strcmp(s->builds.v[i].module, name))
-			return;
-	char *id = file ? img_build_id_of_file(file) : NULL;
-	if (id && *id)
-		vec_push(&s->builds, (struct schedule_build){ xstrdup(name), id });
-	else
-		free(id);
-}
-
 static bool end_of(struct writing *w, const struct xpl_event *e, bool source, struct schedule_end *out)
 {
 	uint64_t pc = is_sync(e) ? place_call_before(w->images, e->pc + 1) : e->pc;
@@ -230,7 +216,7 @@ static bool end_of(struct writing *w, const struct xpl_event *e, bool source, st
 	out->after = source && !out->inside;
 	if (!place_of(w->images, pc, &out->place))
 		out->place = (struct place){ 0 };
-	note_build(w->s, m);
+	schedule_note_build(w->s, m);
 	return true;
 }
 
