@@ -261,15 +261,6 @@ static void use_witness(struct alternates *x, const uint32_t *cause, size_t ncau
 	accept(x, order, s->nwitness, edge, false);
 }
 
-/* Exact up to where the path is no longer the recorded one; there it ends. */
-static size_t exact_part(const struct work *w, const struct found *f)
-{
-	for (size_t k = 0; w->relax != SYM_NONE && k < f->n; k++)
-		if (f->order[k] == w->v->conds[w->relax].after)
-			return k + 1;
-	return f->n;
-}
-
 static void export(struct alternates *x)
 {
 	struct work *w = x->w;
@@ -283,13 +274,13 @@ static void export(struct alternates *x)
 		const struct found *f = &x->found.v[i];
 		struct sched_alternate *a = &w->a->alternates[i];
 
-		work_export(w, f->order, exact_part(w, f), false, &a->order);
+		work_export(w, f->order, f->n, false, &a->order);
 		if (f->edge != SYM_NONE) {
 			a->inverted.before = order_view_ref(w->v, x->s->edges.v[f->edge].before);
 			a->inverted.after = order_view_ref(w->v, x->s->edges.v[f->edge].after);
 		}
 		a->single = f->single;
-		uint32_t left = x->s->diverge != SYM_NONE ? x->s->diverge : w->relax;
+		uint32_t left = x->s->diverge;
 
 		a->path_differs = left != SYM_NONE;
 		if (a->path_differs)
@@ -313,14 +304,6 @@ void find_alternates(struct work *w, struct study *s, const uint32_t *cause, siz
 	/* What the solver did not know about the cause it will not know here. */
 	bool hopeless = s->by_states && s->witness;
 	turn_each(&x, list.v, list.n, want, by_moving || hopeless ? 0 : TURN_ASK);
-	if (!x.found.n && !by_moving && !hopeless)
-		turn_each(&x, list.v, list.n, want, TURN_ASK_LAST);
-	if (x.found.n < w->o->alternates && !by_moving && !hopeless) {
-		list.n = 0;
-		for (uint32_t k = 0; k < s->edges.n; k++)
-			vec_push(&list, k);
-		turn_each(&x, list.v, list.n, w->o->alternates, TURN_ASK);
-	}
 	if (!x.found.n && s->witness && w->o->alternates)
 		use_witness(&x, cause, ncause);
 	export(&x);

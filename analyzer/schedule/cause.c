@@ -305,8 +305,6 @@ void find_cause(struct work *w)
 	caused = s && extract(&x, s);
 	if (caused)
 		export_cause(&x, s);
-	if (!s && !w->a->deterministic && !work_stopped(w))
-		s = far_study(w);
 	bool many = caused && x.core.n >= CAUSE_MANY && w->a->nalternates;
 
 	if (many && tell_one(&x, s)) {

@@ -128,48 +128,31 @@ static size_t reaching(const struct work *w, const struct branch *b, size_t size
 static struct study *find_branch(struct work *w, bool *all)
 {
 	static const struct {
-		bool to_end, large;
-		bool reach; /* with a window that holds it, and trimmed: proves nothing then */
+		bool to_end; /* with a window that holds it, and trimmed: proves nothing then */
 		double effort;
 	} passes[] = {
-		{ true, false, true, 0 }, /* by turning pairs alone */
-		{ false, false, false, BRANCH_QUICK }, { true, false, true, BRANCH_QUICK },
-		{ false, false, false, BRANCH_ASK }, { true, false, false, BRANCH_ASK },
-		{ true, true, false, BRANCH_ASK_LAST },
+		{ true, 0 }, /* by turning pairs alone */
+		{ false, BRANCH_QUICK }, { true, BRANCH_QUICK },
 	};
 	struct branch branches[BRANCHES];
 	bool firm = false;
 	size_t n = find_branches(w, branches, &firm);
-	double end = w->limit.spent + BRANCH_ALL, relaxed_end = w->limit.spent + RELAX_ALL;
+	double end = w->limit.spent + BRANCH_ALL;
 	struct study *s = NULL;
 	bool proved[BRANCHES] = { false };
 
-	/* First those that decide nothing on the way to the failure's own condition. */
-	for (size_t k = 0; !w->always && k < n && !s && !work_stopped(w) && w->limit.spent < relaxed_end; k++) {
-		bool none;
-
-		if (!w->v->t->failure.condition ||
-		    w->v->conds[branches[k].cond].thread != w->v->t->failure.thread)
-			continue;
-		w->relax = branches[k].cond;
-		s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), BRANCH_ASK, &none);
-		if (!s)
-			w->relax = SYM_NONE;
-	}
 	for (size_t pass = 0; pass < sizeof passes / sizeof *passes && !s; pass++) {
 		for (size_t k = 0; k < n && !s && !work_stopped(w) && w->limit.spent < end; k++) {
-			size_t first = passes[pass].large ? study_grow(w, first_size(w)) : first_size(w);
+			size_t first = first_size(w);
 			bool none;
 
 			if (proved[k])
 				continue;
-			w->trim = branches[k].asks && passes[pass].reach;
-			if (passes[pass].reach)
+			w->trim = branches[k].asks && passes[pass].to_end;
+			if (passes[pass].to_end)
 				first = reaching(w, &branches[k], first);
-			s = find_window(w, branches[k].cond,
-					passes[pass].to_end ? w->n : branches[k].at + 1, first,
-					passes[pass].large ? study_largest(w) : first,
-					passes[pass].effort, &none);
+			s = find_window(w, branches[k].cond, passes[pass].to_end ? w->n : branches[k].at + 1, first,
+					first, passes[pass].effort, &none);
 			proved[k] = none && passes[pass].to_end && !w->trim;
 		}
 	}
@@ -179,76 +162,33 @@ static struct study *find_branch(struct work *w, bool *all)
 	return s;
 }
 
-static bool far_exists(struct work *w)
+/* An order along the recorded path: what is easy to see first; a solver may ponder a small window for long. */
+static struct study *find_same_path(struct work *w, bool *proved)
 {
-	struct study *s = far_study(w);
-	uint32_t *order = xcalloc(w->n + 1, sizeof *order);
-	bool found = turn_any(s, order) != SYM_NONE;
+	const size_t small = first_size(w);
+	struct study *s = find_window(w, SYM_NONE, w->n, small, small, QUICK_ASK, proved);
 
-	free(order);
-	study_free(s);
-	return found;
-}
-
-/* One that execution alone finds, by turning a single pair, in the larger windows. */
-static struct study *find_by_turning(struct work *w)
-{
-	for (size_t size = study_grow(w, first_size(w));; size = study_grow(w, size)) {
-		struct study *s = study_new(w, size, w->n, SYM_NONE);
-		uint32_t *order = xcalloc(w->n - s->from + 1, sizeof *order);
-		bool found = turn_any(s, order) != SYM_NONE;
-		bool end = s->from == 0 || size >= study_largest(w);
-
-		free(order);
-		if (found)
-			return s;
-		study_free(s);
-		if (end || work_stopped(w))
-			return NULL;
-	}
-}
-
-/* An order along the recorded path. effort: per question. *far: one out of reach. */
-static struct study *find_same_path(struct work *w, double effort, bool *proved, bool *far)
-{
-	struct study *s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), effort,
-				      proved);
-
-	if (s || *proved || work_stopped(w))
-		return s;
-	*far = far_exists(w);
-	return find_window(w, SYM_NONE, w->n, study_grow(w, first_size(w)), study_largest(w), effort, proved);
+	if (!s && !*proved && !work_stopped(w))
+		s = find_window(w, SYM_NONE, w->n, small, small, SAME_PATH_ASK, proved);
+	if (!s && !*proved && !work_stopped(w))
+		s = find_window(w, SYM_NONE, w->n, study_grow(w, small), study_largest(w), SAME_PATH_ASK, proved);
+	return s;
 }
 
 struct study *find_study(struct work *w)
 {
-	bool proved = true, far = false;
 	bool same_path = (w->v->deadlock || w->v->t->failure.condition) && !w->o->leave_path;
-	bool none = true;
+	bool proved = true, none = true;
 	struct study *s = NULL;
 
-	w->always = range_always_fails(w->v);
-	same_path = same_path && !w->always;
-
-	/* What is easy to see first; a solver may ponder a small window for long. */
-	if (same_path)
-		s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), QUICK_ASK, &proved);
-	if (same_path && !s && !proved && !work_stopped(w))
-		s = find_by_turning(w);
-	if (same_path && !s && !proved && !work_stopped(w))
-		s = find_same_path(w, SAME_PATH_ASK, &proved, &far);
-	/* Something avoids it along the recorded path: no need to leave that. */
-	if (!s && !far && !work_stopped(w))
+	if (same_path && !range_always_fails(w->v))
+		s = find_same_path(w, &proved);
+	if (!s && !work_stopped(w))
 		s = find_branch(w, &none);
-	if (same_path && !s && !proved && !work_stopped(w))
-		s = find_same_path(w, SAME_PATH_LAST, &proved, &far);
-	proved = proved && none;
 	if (s || work_stopped(w))
 		return s;
-	if (!proved) {
-		work_why(w, far ? "the root cause spans more than the last %zu of %zu events that could "
-			 "be looked at together" :
-			 "no order that avoids the failure was found in the last %zu of %zu events",
+	if (!proved || !none) {
+		work_why(w, "no order that avoids the failure was found in the last %zu of %zu events",
 			 study_largest(w), w->n);
 		return NULL;
 	}

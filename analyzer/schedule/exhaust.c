@@ -102,16 +102,6 @@ static void find_live(struct exhaust *x)
 	free(u.until);
 }
 
-/* Two events of which it may matter who is first. */
-static bool conflict(const struct sym_event *a, const struct sym_event *b)
-{
-	bool memory = order_reads(a) || order_writes(a), other = order_reads(b) || order_writes(b);
-
-	if (a->target != b->target || a->target == SYM_NONE || memory != other)
-		return false;
-	return !memory || order_writes(a) || order_writes(b);
-}
-
 /* Operations whose effect lies in their own object, or that only let others go on. */
 static bool is_simple(const struct order_view_event *e)
 {
@@ -165,7 +155,7 @@ static bool is_alone(const struct exhaust *x, uint32_t i)
 		uint32_t j = x->s->win->events[l];
 		const struct sym_event *other = x->v->ev[j].e;
 
-		if (other->thread != e->e->thread && conflict(e->e, other) &&
+		if (other->thread != e->e->thread && order_conflict(e->e, other) &&
 		    !encode_must(x->s->enc, i, j) && !encode_must(x->s->enc, j, i))
 			return false;
 	}
@@ -176,7 +166,7 @@ static void find_alone(struct exhaust *x)
 {
 	x->alone = xcalloc(x->s->win->n + 1, sizeof *x->alone);
 	/* Store buffers and time stamps bind more than these rules know. */
-	if (x->v->model != SCHED_SC || x->v->use_times || !x->s->enc || x->s->enc->contradiction)
+	if (x->v->model != SCHED_SC || x->v->use_times || x->s->enc->contradiction)
 		return;
 	for (uint32_t l = 0; l < x->s->win->n; l++)
 		x->alone[l] = is_alone(x, x->s->win->events[l]);
@@ -304,7 +294,6 @@ enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nke
 	find_alone(&x);
 	order_check_restore(s->run, s->base);
 	order_check_set_diverge(s->run, s->diverge);
-	order_check_set_relax(s->run, s->w->relax);
 	found = do_alone(&x) && walk(&x);
 	work_executed(s->w, x.nseen * STATE_COST);
 	free(x.seen);

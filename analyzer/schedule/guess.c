@@ -1,8 +1,7 @@
 /*
- * A first order without any solver: execute the threads step by step. With
- * time stamps the earliest event goes next, unless the path it is on would not
- * survive what it reads now; without them explore.c searches. The result is a
- * guess: search.c repairs what is wrong with it.
+ * A first order without any solver: the steps that the trace gives, or else the threads executed event by event. The earliest
+ * goes next, unless the path it is on would not survive what it reads now; without time stamps each thread goes as far
+ * as it can. The result is a guess: search.c repairs what is wrong with it.
  */
 #include "analyzer/schedule/work.h"
 
@@ -171,17 +170,8 @@ static void complete(const struct order_view *v, uint32_t *order, size_t n, size
 	free(in);
 }
 
-static bool has_times(const struct order_view *v)
-{
-	uint32_t bounded = 0;
-
-	for (uint32_t i = 0; v->use_times && i < v->n; i++)
-		bounded += v->ev[i].hi != UINT64_MAX;
-	return bounded * 2 > v->n;
-}
-
 /* The recorded values first; without them when they lead nowhere. */
-static bool guess_by_time(struct work *w, size_t *n)
+static void guess_by_time(struct work *w, size_t *n)
 {
 	struct guess g = { .w = w, .v = w->v };
 	bool done = false;
@@ -200,7 +190,6 @@ static bool guess_by_time(struct work *w, size_t *n)
 		order_check_free(g.c);
 	}
 	free(g.order);
-	return done;
 }
 
 void guess_order(struct work *w, bool failing)
@@ -216,20 +205,6 @@ void guess_order(struct work *w, bool failing)
 		w->v = order_view_new(w->timeless->t, w->o->model, false);
 		return;
 	}
-	if (has_times(w->v) && (guess_by_time(w, &n) || w->n > EXPLORE_EVENTS)) {
-		complete(w->v, w->order, n, w->n);
-		return;
-	}
-	if (w->n <= EXPLORE_EVENTS) {
-		uint32_t *order = xcalloc(w->v->n + 1, sizeof *order);
-		size_t m;
-
-		explore_order(w, failing, order, &m);
-		if (m > n) {
-			n = m;
-			memcpy(w->order, order, n * sizeof *order);
-		}
-		free(order);
-	}
+	guess_by_time(w, &n);
 	complete(w->v, w->order, n, w->n);
 }

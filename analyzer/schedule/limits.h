@@ -19,9 +19,6 @@
 	/* the failing order */ \
 	X(size_t, FIRST_WINDOW, 160, "events", "around the place where a guess breaks, to be solved first") \
 	X(size_t, WHOLE_AT_ONCE, 400, "events", "a trace so short is one window when that does not do") \
-	X(size_t, EXPLORE_EVENTS, 20000, "events", "searching by states is for short traces without time stamps") \
-	X(size_t, STATE_LIMIT, 400000, "states", "remembered per variable; beyond that it is no longer asked") \
-	X(int, DEPTH_LIMIT, 20000, "events", "likewise: that many deep") \
 	X(size_t, REDUCE_EVENTS, 2500, "events", "reduction is quadratic in the stretch it works on; what lies before stays") \
 	X(size_t, TRIM_EVENTS, 20000, "events", "trimming takes events times events: beyond this all is asked for") \
 	/* where the cause is looked for */ \
@@ -32,14 +29,8 @@
 	X(double, QUICK_ASK, 0.3, "effort", "of a question that is easy, or not worth it") \
 	X(size_t, EXHAUST_STATES, 40000, "states", "about a quarter of a second") \
 	X(double, SAME_PATH_ASK, 3.0, "effort", "along the recorded path, before branches: a sum that is always the same takes for ever") \
-	X(double, SAME_PATH_LAST, 20.0, "effort", "and after them") \
 	X(double, BRANCH_QUICK, 0.1, "effort per branch", "all are tried a little ...") \
-	X(double, BRANCH_ASK, 0.5, "effort per branch", "... before a hard one is tried harder ...") \
-	X(double, BRANCH_ASK_LAST, 2.0, "effort per branch", "... and hardest in larger windows") \
 	X(double, BRANCH_ALL, 20.0, "effort", "for all branches") \
-	X(double, RELAX_ALL, 4.0, "effort", "for those that decide nothing on the way to the failure's condition") \
-	X(size_t, FAR_WRITES, 3, "writes", "tried on either side of a read, at any distance ...") \
-	X(size_t, FAR_READS, 32, "reads", "... of so many") \
 	X(size_t, MOST_VALUES, 4096, "values", "of a variable that are tried one by one") \
 	/* the cause */ \
 	X(double, MINIMIZE_ASK, 1.5, "effort", "to find out whether an ordering is needed; more: it stays, unproved") \
@@ -53,7 +44,6 @@
 	X(size_t, SECTION_SEARCH, 400, "events", "a lock section longer than this is not turned as a whole") \
 	X(size_t, TURN_LIMIT, 200, "pairs", "tried by execution before the solver is asked") \
 	X(double, TURN_ASK, 1.0, "effort", "to turn one pair: the next may be easier, so all are tried a little first") \
-	X(double, TURN_ASK_LAST, 5.0, "effort", "and harder in the end") \
 	X(double, TURN_ALL, 15.0, "effort", "for all pairs") \
 	X(int, GROW_QUESTIONS, 24, "questions", "to come closer to the failing order") \
 	X(double, GROW_ALL, 1.0, "effort", "for these") \

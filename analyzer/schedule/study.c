@@ -184,7 +184,6 @@ struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diver
 	s->from = before_sleepers(w, to > window ? to - window : 0);
 	c = work_state(w, s->from, ORDER_ONWARD);
 	s->win = window_new(c, w->order, s->from, to, w->n, ORDER_ONWARD, diverge, w->trim);
-	s->win->relax = w->relax;
 	s->enc = encode_new(s->win, &w->limit, false);
 	if (!s->enc->contradiction)
 		collect_edges(s);
@@ -213,8 +212,6 @@ void study_free(struct study *s)
 enum smt_result study_ask(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
 			  double effort)
 {
-	if (!s->enc)
-		return SMT_UNKNOWN;
 	if (s->enc->contradiction)
 		return SMT_UNSAT;
 	work_asked(s->w, s->win->n);

@@ -80,11 +80,6 @@ static void keep(struct trim *x, uint32_t i)
 	x->cut[t] = i + 1;
 }
 
-static bool is_access(const struct sym_event *e)
-{
-	return order_reads(e) || order_writes(e);
-}
-
 /* The last write that event i saw, in the order at hand. */
 static void keep_write(struct trim *x, uint32_t i)
 {
@@ -104,7 +99,7 @@ static void keep_operations(struct trim *x, uint32_t i)
 	const struct sym_event *e = x->v->ev[i].e;
 
 	for (uint32_t k = 0; k < x->v->n; k++)
-		if (!is_access(x->v->ev[k].e) && x->v->ev[k].e->target == e->target &&
+		if (!order_is_access(x->v->ev[k].e) && x->v->ev[k].e->target == e->target &&
 		    x->rank[k] < x->rank[i])
 			keep(x, k);
 }
@@ -124,7 +119,7 @@ static uint32_t release_behind(const struct trim *x, uint32_t thread, uint32_t o
 	for (uint32_t k = v->first[thread]; k < v->first[thread + 1]; k++) {
 		const struct sym_event *e = v->ev[k].e;
 
-		if (is_access(e) || e->target != object || (k >= x->cut[thread] && !depth))
+		if (order_is_access(e) || e->target != object || (k >= x->cut[thread] && !depth))
 			continue;
 		if (order_acquires(e) && k < x->cut[thread])
 			depth++;
@@ -153,7 +148,7 @@ static void look_at(struct trim *x, uint32_t i)
 {
 	const struct sym_event *e = x->v->ev[i].e;
 
-	if (is_access(e)) {
+	if (order_is_access(e)) {
 		if (order_reads(e) && (x->matters[e->target] || e->fixed))
 			keep_write(x, i);
 	} else if (e->op == SYM_JOIN) {

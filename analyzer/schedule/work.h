@@ -20,8 +20,6 @@ struct work {
 	uint32_t *order;       /* a total order of all events but pending ones */
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
-	uint32_t relax;        /* for studies: see order_check_set_relax(), or SYM_NONE */
-	bool always;           /* range_always_fails() */
 	bool trim;             /* for studies: see window_new() */
 	enum sched_keeps keeps; /* what reduce_switches() keeps */
 	size_t study_events;   /* how many a window for what-if questions may hold */
@@ -33,8 +31,6 @@ enum search_result { SEARCH_FOUND, SEARCH_NONE, SEARCH_UNKNOWN };
 
 /* A plausible total order of all events but pending ones, in w->order. */
 void guess_order(struct work *w, bool failing);
-/* By searching (explore.c): how far it came, in *n; true when all events fit. */
-bool explore_order(struct work *w, bool failing, uint32_t *order, size_t *n);
 /* Turn w->order into a feasible one, and a failing one if asked to. */
 enum search_result search_order(struct work *w, bool failing);
 /* The conditions that cannot hold together, as a sentence; malloc'd. */
@@ -113,8 +109,6 @@ struct study {
  * window may end before the order does.
  */
 struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diverge);
-/* Pairs at any distance, without a solver: study_ask() has no answer (far.c). */
-struct study *far_study(struct work *w);
 void study_free(struct study *s);
 /* Is there a run that does not fail and keeps these edges? */
 enum smt_result study_ask(struct study *s, const uint32_t *keep, size_t nkeep, uint32_t turned,
