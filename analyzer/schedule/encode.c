@@ -63,7 +63,7 @@ static void require_life(struct encoding *c)
 		const struct sym_event *e = event(c, l)->e;
 		uint32_t fork = v->forked_by[e->thread], last;
 
-		if (e->index == 0 && fork != SYM_NONE && !window_has(c->w, fork) &&
+		if (e->index == 0 && fork != SYM_NONE && !order_window_has(c->w, fork) &&
 		    !order_check_executed(c->w->start, fork))
 			smt_assert(c->smt, c->no);
 		if (e->op != SYM_JOIN || v->first[e->peer] == v->first[e->peer + 1])
@@ -71,7 +71,7 @@ static void require_life(struct encoding *c)
 		last = v->first[e->peer + 1] - 1;
 		if (order_check_executed(c->w->start, last))
 			continue;
-		if (!window_has(c->w, last) ||
+		if (!order_window_has(c->w, last) ||
 		    (c->exec[l] && v->ev[last].e->op != SYM_EXIT)) {
 			smt_assert(c->smt, c->exec[l] ? smt_not(c->smt, c->exec[l]) : c->no);
 		} else if (v->ev[last].pending) {
@@ -133,7 +133,7 @@ static bool cond_applies(const struct encoding *c, uint32_t k)
 		return false;
 	if (k >= c->v->first_late)
 		return c->w->to_end && c->w->diverge == SYM_NONE;
-	return d->after != SYM_NONE && window_has(c->w, d->after) &&
+	return d->after != SYM_NONE && order_window_has(c->w, d->after) &&
 	       !c->v->ev[d->after].pending;
 }
 
@@ -337,7 +337,7 @@ static void mark_needed(void *arg, uint64_t symbol)
 	struct mark *m = arg;
 	uint32_t r = m->c->v->reader[symbol];
 
-	if (m->c->needed[symbol] || r == SYM_NONE || !window_has(m->c->w, r))
+	if (m->c->needed[symbol] || r == SYM_NONE || !order_window_has(m->c->w, r))
 		return;
 	m->c->needed[symbol] = true;
 	if (!m->queued[m->c->v->ev[r].e->target]) {
@@ -394,7 +394,7 @@ static void find_needed(struct encoding *c)
 	free(next);
 }
 
-struct encoding *encode_new(const struct window *w, struct smt_limit *limit, bool track)
+struct encoding *encode_new(const struct order_window *w, struct smt_limit *limit, bool track)
 {
 	struct encoding *c = xcalloc(1, sizeof *c);
 	size_t nsyms = expr_symbol_count(w->v->t->pool);

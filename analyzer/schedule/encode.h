@@ -27,12 +27,12 @@
 #define CSCHED_SCHEDULE_ENCODE_H
 
 #include "analyzer/schedule/smt.h"
-#include "analyzer/schedule/window.h"
+#include "analyzer/order/window.h"
 
 struct smt_terms; /* expressions as Z3 terms */
 
 struct encoding {
-	const struct window *w;
+	const struct order_window *w;
 	const struct order_view *v;
 	struct smt *smt;
 	struct smt_terms *terms;
@@ -59,7 +59,7 @@ struct encoding {
 #define ENCODE_RANK(place) (4 * (uint64_t)(place) + 1)
 
 /* With track the path conditions hold only as far as tracked[] is assumed. */
-struct encoding *encode_new(const struct window *w, struct smt_limit *limit, bool track);
+struct encoding *encode_new(const struct order_window *w, struct smt_limit *limit, bool track);
 void encode_free(struct encoding *c);
 
 /* "a before b" for two events of the window: may be the constant true or false. */

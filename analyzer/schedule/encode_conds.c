@@ -29,7 +29,7 @@ static uint32_t began(const struct conds *k, uint32_t wait)
 {
 	uint32_t i = k->c->v->first[ev(k, wait)->e->thread] + ev(k, wait)->e->link;
 
-	return window_has(k->c->w, i) ? i : SYM_NONE;
+	return order_window_has(k->c->w, i) ? i : SYM_NONE;
 }
 
 static void collect(struct conds *k, uint32_t object)

@@ -70,7 +70,7 @@ static void give_back(struct counts *k, uint32_t wait)
 		Z3_ast lit = NULL;
 
 		if (thread != op(k, wait)->thread && keeps(k, k->waits.v[q]) && c->w->end == ORDER_ONWARD && order_goes_on(c->v, last) &&
-		    window_has(c->w, last) && !encode_must(c, wait, last)) {
+		    order_window_has(c->w, last) && !encode_must(c, wait, last)) {
 			lit = smt_bool(c->smt);
 			smt_implies(c->smt, lit, encode_before(c, last, wait));
 			if (pending(k, last))
@@ -213,7 +213,7 @@ static void leave(struct counts *k, uint32_t i, int64_t size, int64_t done)
 	int64_t total = done + (int64_t)k->enters.n;
 	Z3_ast when = pending(k, i);
 
-	if (!window_has(k->c->w, enter)) {
+	if (!order_window_has(k->c->w, enter)) {
 		int64_t round = order_check_round(k->c->w->start, op(k, i)->thread);
 
 		arrivals_before(k, i);

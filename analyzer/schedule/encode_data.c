@@ -89,7 +89,7 @@ static size_t writes_before(const struct data *d, const struct var_use *u, size_
 
 static int by_place(const void *a, const void *b, void *window)
 {
-	const struct window *w = window;
+	const struct order_window *w = window;
 	size_t x = w->place[w->local[*(const uint32_t *)a]], y = w->place[w->local[*(const uint32_t *)b]];
 
 	return x < y ? -1 : x > y;
@@ -101,7 +101,7 @@ static int by_place(const void *a, const void *b, void *window)
  */
 static void prefer_ends(struct data *d, const struct var_use *u)
 {
-	const struct window *w = d->c->w;
+	const struct order_window *w = d->c->w;
 	uint32_t *sorted = xcalloc(u->writes.n + 1, sizeof *sorted);
 
 	if (u->writes.n) {
@@ -307,7 +307,7 @@ static void after_reader(void *arg, uint64_t symbol)
 	struct foreign *f = arg;
 	uint32_t r = f->d->c->v->reader[symbol];
 
-	if (r != SYM_NONE && r != f->write && window_has(f->d->c->w, r))
+	if (r != SYM_NONE && r != f->write && order_window_has(f->d->c->w, r))
 		smt_assert(f->d->c->smt, encode_before(f->d->c, r, f->write));
 }
 

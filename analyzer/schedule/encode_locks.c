@@ -79,7 +79,7 @@ static void end_section(struct locks *k, uint32_t number, uint32_t thread)
 		last = c->v->conds[c->w->diverge].after;
 	else if (!order_goes_on(c->v, last))
 		return;
-	if (last != SYM_NONE && window_has(c->w, last)) {
+	if (last != SYM_NONE && order_window_has(c->w, last)) {
 		s->to = last;
 		s->onward = true;
 	}
@@ -107,7 +107,7 @@ static void thread_sections(struct locks *k, uint32_t thread, struct hold *holds
 	for (uint32_t i = c->v->first[thread]; i < c->v->first[thread + 1]; i++) {
 		const struct sym_event *e = c->v->ev[i].e;
 
-		if (!window_has(c->w, i))
+		if (!order_window_has(c->w, i))
 			continue;
 		if (order_acquires(e))
 			take_lock(k, &holds[e->target], i);

@@ -37,7 +37,7 @@ static void order_threads(struct encoding *c, struct static_order *s)
 		for (uint32_t i = v->first[t]; i < v->first[t + 1]; i++) {
 			bool buffered = v->model == SCHED_TSO && v->ev[i].e->op == SYM_WRITE;
 
-			if (!window_has(c->w, i))
+			if (!order_window_has(c->w, i))
 				continue;
 			if (other != SYM_NONE)
 				order_static(c, s, other, i);

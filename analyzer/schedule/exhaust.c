@@ -215,7 +215,7 @@ static uint32_t next_alone(const struct exhaust *x, struct order_check *c)
 	for (uint32_t k = 0; k < x->v->nchains; k++) {
 		uint32_t i = order_check_next(c, k);
 
-		if (i != SYM_NONE && window_has(x->s->win, i) && x->alone[x->s->win->local[i]] &&
+		if (i != SYM_NONE && order_window_has(x->s->win, i) && x->alone[x->s->win->local[i]] &&
 		    may_come(x, c, i) && order_check_ready(c, i) == ORDER_OK)
 			return k;
 	}
@@ -266,7 +266,7 @@ static bool walk(struct exhaust *x)
 	for (uint32_t k = 0; k < x->v->nchains && !found && !x->gave_up; k++) {
 		uint32_t i = order_check_next(here, k);
 
-		if (i == SYM_NONE || !window_has(x->s->win, i) || !may_come(x, here, i))
+		if (i == SYM_NONE || !order_window_has(x->s->win, i) || !may_come(x, here, i))
 			continue;
 		order_check_restore(c, here);
 		found = order_check_step(c, i) == ORDER_OK && walk_on(x, i);

@@ -20,7 +20,7 @@ struct pair {
 
 struct fences {
 	struct work *w;
-	struct window *win;
+	struct order_window *win;
 	struct encoding *enc;
 	VEC(struct pair) pairs;
 	VEC(uint32_t) core; /* numbers of pairs */
@@ -30,10 +30,10 @@ struct fences {
 /* A load with the last of these stores, the earliest first. */
 static void add_pairs(struct fences *x, const uint32_t *stores, size_t n, uint32_t load)
 {
-	if (!window_has(x->win, load))
+	if (!order_window_has(x->win, load))
 		return;
 	for (size_t i = n > FENCE_STORES ? n - FENCE_STORES : 0; i < n; i++)
-		if (window_has(x->win, stores[i]))
+		if (order_window_has(x->win, stores[i]))
 			vec_push(&x->pairs, (struct pair){ stores[i], load, i + 1 == n,
 							   encode_edge(x->enc, stores[i], load) });
 }
@@ -146,7 +146,7 @@ void find_delays(struct work *w)
 	c = order_check_new(w->timeless, ORDER_EXACT, w->init, w->syms);
 	for (size_t k = 0; k < from; k++)
 		order_check_step(c, w->order[k]);
-	x.win = window_new(c, w->order, from, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
+	x.win = order_window_new(c, w->order, from, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
 	x.enc = encode_new(x.win, &w->limit, false);
 	if (!x.enc->contradiction)
 		collect_pairs(&x);
@@ -161,7 +161,7 @@ void find_delays(struct work *w)
 		export_delays(&x);
 	}
 	encode_free(x.enc);
-	window_free(x.win);
+	order_window_free(x.win);
 	vec_free(&x.pairs);
 	vec_free(&x.core);
 	vec_free(&x.assume);

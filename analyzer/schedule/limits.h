@@ -20,7 +20,6 @@
 	X(size_t, FIRST_WINDOW, 160, "events", "around the place where a guess breaks, to be solved first") \
 	X(size_t, WHOLE_AT_ONCE, 400, "events", "a trace so short is one window when that does not do") \
 	X(size_t, REDUCE_EVENTS, 2500, "events", "reduction is quadratic in the stretch it works on; what lies before stays") \
-	X(size_t, TRIM_EVENTS, 20000, "events", "trimming takes events times events: beyond this all is asked for") \
 	/* where the cause is looked for */ \
 	X(size_t, FIRST_STUDY, 256, "events", "the first window of what-if questions: most causes are near the failure") \
 	X(size_t, STUDY_GROWTH, 4, "times", "the next one") \

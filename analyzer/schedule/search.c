@@ -37,7 +37,7 @@ static enum smt_result solve_window(struct work *w, size_t from, size_t to, bool
 				    bool free_init)
 {
 	struct order_check *c = work_state(w, from, ORDER_EXACT);
-	struct window *win = window_new(c, w->order, from, to, w->n, ORDER_EXACT, SYM_NONE, false);
+	struct order_window *win = order_window_new(c, w->order, from, to, w->n, ORDER_EXACT, SYM_NONE, false);
 	struct encoding *enc;
 	enum smt_result r = SMT_UNSAT;
 	Z3_ast assume;
@@ -52,7 +52,7 @@ static enum smt_result solve_window(struct work *w, size_t from, size_t to, bool
 		take_solution(w, enc, from);
 	work_asked(w, win->n);
 	encode_free(enc);
-	window_free(win);
+	order_window_free(win);
 	return r;
 }
 
@@ -145,7 +145,7 @@ static void describe_cond(struct work *w, struct strbuf *b, uint32_t k)
 char *search_conflict(struct work *w)
 {
 	struct order_check *c = work_state(w, 0, ORDER_EXACT);
-	struct window *win = window_new(c, w->order, 0, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
+	struct order_window *win = order_window_new(c, w->order, 0, w->n, w->n, ORDER_EXACT, SYM_NONE, false);
 	struct encoding *enc;
 	struct strbuf b = { 0 };
 	VEC(Z3_ast) assume = { 0 };
@@ -182,6 +182,6 @@ char *search_conflict(struct work *w)
 	}
 	vec_free(&assume);
 	encode_free(enc);
-	window_free(win);
+	order_window_free(win);
 	return strbuf_take(&b);
 }

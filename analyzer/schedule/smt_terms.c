@@ -47,7 +47,7 @@ static Z3_ast symbol(struct smt_terms *x, const struct expr *n)
 	uint32_t reader = c->v->reader[n->value];
 	char name[32];
 
-	if (reader != SYM_NONE && !window_has(c->w, reader))
+	if (reader != SYM_NONE && !order_window_has(c->w, reader))
 		return smt_number(c, n->width, order_check_values(c->w->start)[n->value]);
 	if (reader == SYM_NONE && !c->w->free_init)
 		return smt_number(c, n->width, order_check_values(c->w->start)[n->value]);

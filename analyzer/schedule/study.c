@@ -114,7 +114,7 @@ static void edges_at(struct edges *x, uint32_t i)
 {
 	const struct sym_event *e = x->s->w->v->ev[i].e;
 
-	if (!window_has(x->s->win, i))
+	if (!order_window_has(x->s->win, i))
 		return;
 	if (order_reads(e) || order_writes(e)) {
 		if (x->var_matters[e->target])
@@ -183,7 +183,7 @@ struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diver
 	s->to = to;
 	s->from = before_sleepers(w, to > window ? to - window : 0);
 	c = work_state(w, s->from, ORDER_ONWARD);
-	s->win = window_new(c, w->order, s->from, to, w->n, ORDER_ONWARD, diverge, w->trim);
+	s->win = order_window_new(c, w->order, s->from, to, w->n, ORDER_ONWARD, diverge, w->trim);
 	s->enc = encode_new(s->win, &w->limit, false);
 	if (!s->enc->contradiction)
 		collect_edges(s);
@@ -199,7 +199,7 @@ void study_free(struct study *s)
 	if (!s)
 		return;
 	encode_free(s->enc);
-	window_free(s->win);
+	order_window_free(s->win);
 	vec_free(&s->edges);
 	vec_free(&s->assume);
 	free(s->witness);

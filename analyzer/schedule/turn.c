@@ -111,7 +111,7 @@ static size_t leave_out(const struct study *s, uint32_t *order)
 	size_t all = s->w->n - s->from, n = 0;
 
 	for (size_t k = 0; k < all; k++)
-		if (s->diverge == SYM_NONE || window_has(s->win, order[k]))
+		if (s->diverge == SYM_NONE || order_window_has(s->win, order[k]))
 			order[n++] = order[k];
 	return n;
 }

@@ -20,7 +20,7 @@ struct work {
 	uint32_t *order;       /* a total order of all events but pending ones */
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
-	bool trim;             /* for studies: see window_new() */
+	bool trim;             /* for studies: see order_window_new() */
 	enum sched_keeps keeps; /* what reduce_switches() keeps */
 	size_t study_events;   /* how many a window for what-if questions may hold */
 	struct sched_answer *a;
@@ -89,7 +89,7 @@ struct study_edge {
 /* A window at the end of the failing order, ready for questions about "what if". */
 struct study {
 	struct work *w;
-	struct window *win;
+	struct order_window *win;
 	struct encoding *enc;
 	size_t from, to; /* the window is w->order[from..to) */
 	uint32_t diverge;

@@ -1,9 +1,10 @@
-#include "analyzer/schedule/window.h"
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analyzer/order/window.h"
 #include "common/vec.h"
 
 #include <string.h>
 
-static void add_event(struct window *w, uint32_t i)
+static void add_event(struct order_window *w, uint32_t i)
 {
 	uint32_t c = w->v->ev[i].chain, pos = w->v->ev[i].pos;
 
@@ -19,7 +20,7 @@ static void add_event(struct window *w, uint32_t i)
  * The thread of the diverging branch executes nothing behind it; nor does
  * who joins it, or was created behind it. cut: by thread, first event left out.
  */
-static void find_cuts(const struct window *w, uint32_t *cut)
+static void find_cuts(const struct order_window *w, uint32_t *cut)
 {
 	const struct order_view *v = w->v;
 	const struct order_view_cond *d = &v->conds[w->diverge];
@@ -50,11 +51,11 @@ static void find_cuts(const struct window *w, uint32_t *cut)
 	}
 }
 
-static void cut_at_branch(struct window *w, const uint32_t *order, size_t n, bool trim)
+static void cut_at_branch(struct order_window *w, const uint32_t *order, size_t n, bool trim)
 {
 	uint32_t *cut = xcalloc(w->v->t->nthreads + 1, sizeof *cut);
 
-	if (!trim || !trim_cuts(w->v, order, n, w->diverge, cut))
+	if (!trim || !order_trim(w->v, order, n, w->diverge, cut))
 		find_cuts(w, cut);
 	for (uint32_t c = 0; c < w->v->nchains; c++) {
 		while (w->hi[c] > w->lo[c]) {
@@ -68,10 +69,10 @@ static void cut_at_branch(struct window *w, const uint32_t *order, size_t n, boo
 	free(cut);
 }
 
-struct window *window_new(struct order_check *c, const uint32_t *order, size_t from, size_t to,
-			  size_t n, enum order_end end, uint32_t diverge, bool trim)
+struct order_window *order_window_new(struct order_check *c, const uint32_t *order, size_t from, size_t to,
+				      size_t n, enum order_end end, uint32_t diverge, bool trim)
 {
-	struct window *w = xcalloc(1, sizeof *w);
+	struct order_window *w = xcalloc(1, sizeof *w);
 	const struct order_view *v;
 
 	w->start = c;
@@ -106,7 +107,7 @@ struct window *window_new(struct order_check *c, const uint32_t *order, size_t f
 	return w;
 }
 
-void window_free(struct window *w)
+void order_window_free(struct order_window *w)
 {
 	if (!w)
 		return;

@@ -1,13 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What of a run has to be there when one thread goes another way at a branch: everything up to
  * the branch, and behind it only what the failing thread needs to come to its failure. The rest
  * may have been the consequence of the branch; that it happened all the same is nothing to ask for.
  */
-#include "analyzer/schedule/limits.h"
-#include "analyzer/schedule/window.h"
+#include "analyzer/order/window.h"
 #include "common/vec.h"
 
 #include <string.h>
+
+/* Events: it takes events times events, so beyond this all is asked for. */
+#define TRIM_EVENTS 20000u
 
 struct trim {
 	const struct order_view *v;
@@ -163,8 +166,8 @@ static void look_at(struct trim *x, uint32_t i)
 		keep(x, x->v->forked_by[e->thread]);
 }
 
-bool trim_cuts(const struct order_view *v, const uint32_t *order, size_t n, uint32_t diverge,
-	       uint32_t *cut)
+bool order_trim(const struct order_view *v, const uint32_t *order, size_t n, uint32_t diverge,
+		uint32_t *cut)
 {
 	struct trim x = { .v = v, .cut = cut, .branch = v->conds[diverge].after };
 	uint32_t failing = v->t->failure.thread, fail;
