@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which locks a region lacks, and who waits for whom in a deadlock. */
 #include "analyzer/dsp/internal.h"
 
 #include <string.h>

@@ -23,46 +23,20 @@ struct trim {
 	bool impossible;
 };
 
-/* ---- which variables matter ---- */
-
-struct mark {
-	const struct order_view *v;
-	bool *var;
-	VEC(uint32_t) vars;
-};
-
-static void mark_var(void *arg, uint64_t symbol)
-{
-	struct mark *m = arg;
-	uint32_t r = m->v->reader[symbol], var = r == SYM_NONE ? 0 : m->v->ev[r].e->target;
-
-	if (r == SYM_NONE || m->var[var])
-		return;
-	m->var[var] = true;
-	vec_push(&m->vars, var);
-}
-
+/* A branch, the failure, or what a read must see may depend on it. */
 static void find_matters(struct trim *x)
 {
 	const struct order_view *v = x->v;
-	const struct expr_pool *p = v->t->pool;
-	struct mark m = { .v = v, .var = x->matters };
+	struct order_cone m = { .v = v, .var = x->matters };
 
 	for (uint32_t k = 0; k < v->nconds; k++)
-		expr_symbols(p, v->conds[k].cond, mark_var, &m);
+		order_cone_add(&m, v->conds[k].cond);
 	if (v->t->failure.condition)
-		expr_symbols(p, v->t->failure.condition, mark_var, &m);
+		order_cone_add(&m, v->t->failure.condition);
 	for (uint32_t i = 0; i < v->n; i++)
 		if (order_reads(v->ev[i].e) && v->ev[i].e->fixed && v->ev[i].e->symbol)
-			mark_var(&m, expr_get(p, v->ev[i].e->symbol)->value);
-	while (m.vars.n) {
-		uint32_t var = m.vars.v[--m.vars.n];
-
-		for (uint32_t i = 0; i < v->n; i++)
-			if (order_writes(v->ev[i].e) && v->ev[i].e->target == var)
-				expr_symbols(p, v->ev[i].e->value, mark_var, &m);
-	}
-	vec_free(&m.vars);
+			order_cone_add(&m, v->ev[i].e->symbol);
+	order_cone_close(&m);
 }
 
 /* ---- what must stay ---- */

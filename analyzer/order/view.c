@@ -283,3 +283,31 @@ void order_view_free(struct order_view *v)
 	free(v->conds);
 	free(v);
 }
+
+static void add_var(void *arg, uint64_t symbol)
+{
+	struct order_cone *x = arg;
+	uint32_t r = x->v->reader[symbol], var = r == SYM_NONE ? 0 : x->v->ev[r].e->target;
+
+	if (r == SYM_NONE || x->var[var])
+		return;
+	x->var[var] = true;
+	vec_push(&x->todo, var);
+}
+
+void order_cone_add(struct order_cone *x, expr_id e)
+{
+	expr_symbols(x->v->t->pool, e, add_var, x);
+}
+
+void order_cone_close(struct order_cone *x)
+{
+	while (x->todo.n) {
+		uint32_t var = x->todo.v[--x->todo.n];
+
+		for (uint32_t i = 0; i < x->v->n; i++)
+			if (order_writes(x->v->ev[i].e) && x->v->ev[i].e->target == var)
+				order_cone_add(x, x->v->ev[i].e->value);
+	}
+	vec_free(&x->todo);
+}

@@ -97,4 +97,15 @@ static inline bool order_still_binds(const struct order_view *v, uint32_t k, uin
  */
 bool order_behind_writer(const struct order_view *v, const struct sym_event *e);
 
+/* Variables, by number: what an expression is computed from, and what the values written there were made of, and so on. */
+struct order_cone {
+	const struct order_view *v;
+	bool *var;
+	VEC(uint32_t) todo;
+};
+
+/* The variables that e reads; order_cone_close() adds what went into them, and is done with it. */
+void order_cone_add(struct order_cone *x, expr_id e);
+void order_cone_close(struct order_cone *x);
+
 #endif

@@ -20,44 +20,25 @@ struct cone {
 	struct writers *writers; /* by variable */
 	uint32_t *last; /* by thread: its last write to one of var[]; 0: none, or the very first event */
 	bool *stuck; /* deadlock, by thread: see who_is_stuck() */
-	VEC(uint32_t) todo;
 	bool hit; /* could_change(), in_cone(), is_asked(): so it is for some symbol */
 };
-
-static void add_var(void *arg, uint64_t symbol)
-{
-	struct cone *x = arg;
-	uint32_t r = x->v->reader[symbol];
-
-	if (r == SYM_NONE || x->var[x->v->ev[r].e->target])
-		return;
-	x->var[x->v->ev[r].e->target] = true;
-	vec_push(&x->todo, x->v->ev[r].e->target);
-}
 
 static void failure_cone(struct cone *x)
 {
 	const struct order_view *v = x->v;
 	const struct sym_failure *f = &v->t->failure;
-	const struct expr_pool *p = v->t->pool;
+	struct order_cone c = { .v = v, .var = xcalloc(v->t->nvars + 1, 1) };
 
-	x->var = xcalloc(v->t->nvars + 1, 1);
 	x->asked = xcalloc(v->t->nvars + 1, 1);
 	if (f->condition)
-		expr_symbols(p, f->condition, add_var, x);
+		order_cone_add(&c, f->condition);
 	else if (!v->deadlock)
 		for (size_t k = 0; k < v->t->threads[f->thread].nconds; k++)
-			expr_symbols(p, v->t->threads[f->thread].conds[k].cond, add_var, x);
-	for (size_t k = 0; f->condition && k < x->todo.n; k++)
-		x->asked[x->todo.v[k]] = true;
-	while (x->todo.n) {
-		uint32_t var = x->todo.v[--x->todo.n];
-
-		for (uint32_t i = 0; i < v->n; i++)
-			if (order_writes(v->ev[i].e) && v->ev[i].e->target == var)
-				expr_symbols(p, v->ev[i].e->value, add_var, x);
-	}
-	vec_free(&x->todo);
+			order_cone_add(&c, v->t->threads[f->thread].conds[k].cond);
+	for (size_t k = 0; f->condition && k < c.todo.n; k++)
+		x->asked[c.todo.v[k]] = true;
+	order_cone_close(&c);
+	x->var = c.var;
 }
 
 /* Who writes what, once for all branches: there may be as many of them as events. */

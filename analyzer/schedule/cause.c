@@ -23,14 +23,9 @@ static void read_core(struct cause *x, struct study *s)
 {
 	x->core.n = 0;
 	smt_take_core(s->enc->smt);
-	for (uint32_t k = 0; k < s->edges.n; k++) {
-		for (size_t i = 0; i < s->enc->smt->core.n; i++) {
-			if (s->enc->smt->core.v[i] == s->edges.v[k].keep) {
-				vec_push(&x->core, k);
-				break;
-			}
-		}
-	}
+	for (uint32_t k = 0; k < s->edges.n; k++)
+		if (smt_in_core(s->enc->smt, s->edges.v[k].keep))
+			vec_push(&x->core, k);
 }
 
 static bool in_core(const struct cause *x, uint32_t k)

@@ -74,14 +74,9 @@ static void read_core(struct fences *x)
 {
 	smt_take_core(x->enc->smt);
 	x->core.n = 0;
-	for (uint32_t k = 0; k < x->pairs.n; k++) {
-		for (size_t i = 0; i < x->enc->smt->core.n; i++) {
-			if (x->enc->smt->core.v[i] == x->pairs.v[k].keep) {
-				vec_push(&x->core, k);
-				break;
-			}
-		}
-	}
+	for (uint32_t k = 0; k < x->pairs.n; k++)
+		if (smt_in_core(x->enc->smt, x->pairs.v[k].keep))
+			vec_push(&x->core, k);
 }
 
 static bool in_core(const struct fences *x, uint32_t k)

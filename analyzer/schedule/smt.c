@@ -275,6 +275,14 @@ enum smt_result smt_check(struct smt *s, const Z3_ast *assume, size_t n, double 
 	return SMT_SAT;
 }
 
+bool smt_in_core(const struct smt *s, Z3_ast assumed)
+{
+	for (size_t i = 0; i < s->core.n; i++)
+		if (s->core.v[i] == assumed)
+			return true;
+	return false;
+}
+
 bool smt_is_true(struct smt *s, Z3_ast lit)
 {
 	Z3_ast v;

@@ -78,6 +78,7 @@ bool smt_start(struct smt *s);
 enum smt_result smt_check(struct smt *s, const Z3_ast *assume, size_t n, double effort);
 /* After SMT_UNSAT: the assumptions that contradict each other, in s->core. */
 void smt_take_core(struct smt *s);
+bool smt_in_core(const struct smt *s, Z3_ast assumed); /* after that */
 bool smt_is_true(struct smt *s, Z3_ast lit);
 uint64_t smt_value(struct smt *s, Z3_ast term);
 /* The nodes in an order of the last SMT_SAT: see order_acyclic_sort(). */
