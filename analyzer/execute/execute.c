@@ -292,6 +292,7 @@ static void leave_call(struct mach_run *r, struct execution *x, struct run_threa
 /* Points in order; a thread that blocks before its point is left for later. */
 void exec_run_points(struct mach_run *r, struct execution *x)
 {
+	uint64_t since = r->time;
 	size_t idle = 0;
 
 	while (!x->done && x->at < x->nstrict) {
@@ -310,6 +311,7 @@ void exec_run_points(struct mach_run *r, struct execution *x)
 				leave_call(r, x, t);
 			x->out->points++;
 			idle = 0;
+			since = r->time;
 			continue;
 		}
 		see_decision(r, x);
@@ -323,7 +325,7 @@ void exec_run_points(struct mach_run *r, struct execution *x)
 		} else if (++idle > 4 || !exec_let_others(r, x, p->thread)) {
 			return; /* blocked: decided by the caller */
 		}
-		if (r->time - x->began > x->longest)
+		if (r->time - x->began > x->longest || r->time - since > x->patience)
 			return;
 	}
 }
@@ -529,6 +531,7 @@ void exec_new(struct mach_run *r, struct execution *x)
 	x->inside = xcalloc(r->nthreads + 1, sizeof *x->inside);
 	x->step = xcalloc(r->nthreads + 1, sizeof *x->step);
 	x->leaves = xcalloc(r->nthreads + 1, sizeof *x->leaves);
+	x->poll = xcalloc(r->nthreads + 1, sizeof *x->poll);
 	x->state_size = r->nthreads * (sizeof *x->wait + sizeof *x->early + sizeof *x->cleared) + sizeof *x->arrivals;
 	x->arrivals = x->state = xcalloc(1, x->state_size);
 	x->cleared = x->arrivals + 1;
@@ -548,6 +551,7 @@ void exec_free(struct mach_run *r, struct execution *x)
 	free(x->first_of);
 	free(x->step);
 	free(x->leaves);
+	free(x->poll);
 	free(x->unfinished);
 	free(x->inside);
 	free(x->state);
@@ -563,7 +567,7 @@ static void execute(struct mach_run *r, struct execution *x)
 	r->free = true;
 	exec_settle_calls(r, x);
 	x->began = r->time;
-	x->longest = LONGEST + (r->length > r->time ? 2 * (r->length - r->time) : 0);
+	x->patience = x->longest = LONGEST + (r->length > r->time ? 2 * (r->length - r->time) : 0);
 	expect_failure(r, x);
 	exec_link_points(x, r->nthreads);
 	exec_run_points(r, x);

@@ -37,6 +37,12 @@ struct early_load {
 	uint32_t size;
 };
 
+/* A read that comes again and again, in mach_try(). */
+struct exec_poll {
+	uint64_t pc, address, value;
+	unsigned rounds, quiet; /* quiet: accesses since the last one */
+};
+
 /* The failing thread went past the failure; what comes next must bear it out. */
 struct exec_passage {
 	bool seen;
@@ -84,9 +90,12 @@ struct execution {
 	uint64_t fail_from;  /* where the failing thread stood at its last point, here ... */
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
 	struct exec_passage passage;
-	uint64_t began, longest; /* ... and how long it may take */
+	uint64_t began, longest; /* ... and how long it may take, */
+	uint64_t patience;       /* and how long one thread may take to its next point */
 	const struct mach_try *try; /* no recorded failure is asked for: see execute_try.c */
 	struct mach_tried *tried;
+	struct exec_poll *poll; /* by thread */
+	bool makes_way;      /* the thread gave its turn away, or seems to wait for others */
 	bool onward;         /* from where the record ends: nothing is asked, see onward.c */
 	bool done;
 };

@@ -13,9 +13,13 @@
 #include <sys/syscall.h>
 
 #define TRY_MOST 20000000ull /* instructions of an order that ends, if nothing else is said */
-#define TRY_TURN 20000u      /* instructions a thread goes on before it is asked whether it gets anywhere */
-#define TRY_TURNS 8u         /* such turns in a row, as long as others can go on */
+#define TRY_PATIENCE 10u     /* part of these that a thread may take to its next step: it may spin there for ever */
+#define TRY_TURN 160000u     /* instructions of a thread in a row, as long as others can go on ... */
+#define TRY_LOOK 500u        /* ... and between two looks at whether it waits for one of them */
 #define TRY_PIECE 4096u      /* bytes of output copied at a time */
+#define POLL_ROUNDS 40u      /* reads of the same value by the same instruction, and nothing written: it waits for another */
+#define POLL_STACK 4096u     /* bytes around a stack pointer */
+#define POLL_LENGTH 64u      /* accesses of a thread between two such reads, at most */
 
 uint64_t mach_sync_place(unsigned op_at, uint64_t site)
 {
@@ -62,6 +66,7 @@ void exec_try_syscall(struct mach_run *r, struct execution *x, struct run_thread
 {
 	uint64_t nr = (uint32_t)r->m->frame->g.guest_RAX, fd = run_arg(r, 0);
 
+	x->makes_way |= nr == SYS_sched_yield || nr == SYS_nanosleep || nr == SYS_clock_nanosleep;
 	if (nr == SYS_write && (fd == 1 || fd == 2) && x->try->hooks.output)
 		tell_output(r, x, (int)fd, run_arg(r, 1), run_arg(r, 2));
 	if (nr != SYS_clone && nr != SYS_clone3) {
@@ -98,11 +103,37 @@ void exec_try_half(struct mach_run *r, struct execution *x, uint32_t thread, uin
 	x->try->hooks.access(x->try->hooks.arg, &a);
 }
 
+/* What it writes to its own stack may be a count of rounds, or a return address. */
+static bool is_on_stack(const struct mach *m, uint64_t address)
+{
+	uint64_t sp = m->frame->g.guest_RSP;
+
+	return address + POLL_STACK > sp && address < sp + POLL_STACK;
+}
+
+/* A thread that reads the same over and over, and changes nothing, gets nowhere until another one writes. */
+static void note_poll(struct mach_run *r, struct execution *x, const struct mach_access *a)
+{
+	struct exec_poll *p = &x->poll[a->thread];
+
+	p->quiet++;
+	if (a->flags & MACH_WRITE) {
+		if (!is_on_stack(r->m, a->address))
+			p->rounds = 0;
+	} else if (p->pc == a->pc && p->address == a->address && p->value == a->value) {
+		p->rounds++;
+		p->quiet = 0;
+		x->makes_way |= p->rounds >= POLL_ROUNDS;
+	} else if (p->quiet > POLL_LENGTH || (p->pc == a->pc && p->address == a->address)) {
+		*p = (struct exec_poll){ .pc = a->pc, .address = a->address, .value = a->value };
+	}
+}
+
 static void told_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, unsigned size,
 			unsigned how, uint64_t value)
 {
 	struct mach_run *r = arg;
-	const struct execution *x = r->execution;
+	struct execution *x = r->execution;
 	uint64_t insn = m->insns + (m->now_op ? m->now_op->insn : 0);
 	struct mach_access a = { .thread = r->current, .size = (uint16_t)size, .flags = (uint16_t)how,
 				 .pc = pc, .address = address, .value = value, .insn = insn,
@@ -113,6 +144,7 @@ static void told_access(void *arg, struct mach *m, uint64_t pc, uint64_t address
 	if (l->told && how == ACCESS_READ && address == l->address)
 		return;
 	l->told = false;
+	note_poll(r, x, &a);
 	x->try->hooks.access(x->try->hooks.arg, &a);
 }
 
@@ -163,13 +195,27 @@ static uint32_t next_serial(struct mach_run *r, struct execution *x, uint32_t t)
 	return t;
 }
 
-/* Each as far as it can, whoever came last first; one that gets nowhere for long makes way. */
+/* As far as the thread can; one that waits for others without blocking makes way, but for a serial order's. */
+static void rest_turn(struct mach_run *r, struct execution *x, struct run_thread *t)
+{
+	uint64_t since = r->time;
+
+	x->makes_way = false;
+	while (!x->done && t->s.life == LIFE_RUNNING && r->time - since < TRY_TURN) {
+		exec_go(r, x, t, TRY_LOOK);
+		if (x->made || (x->makes_way && !x->try->serial))
+			break;
+	}
+	x->poll[t->index].rounds = 0;
+}
+
+/* Whoever came last first. How long the steps took is no matter: the rest has all the time that an order may take. */
 static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 {
-	uint64_t most = x->try->most ? x->try->most : TRY_MOST;
+	uint64_t most = x->try->most ? x->try->most : TRY_MOST, since = r->time;
 	uint32_t t = first;
 
-	while (!x->done && r->time - x->began < most) {
+	while (!x->done && r->time - since < most) {
 		bool any = false;
 
 		for (size_t i = 0; i < r->nthreads && !any; i++) {
@@ -189,12 +235,7 @@ static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 			end(x, MACH_TRIED_STUCK, NO_THREAD, 0, xstrdup("no thread can go on"));
 			return;
 		}
-		for (unsigned turn = 0; turn < TRY_TURNS && !x->done &&
-					r->threads[t].s.life == LIFE_RUNNING; turn++) {
-			exec_go(r, x, &r->threads[t], TRY_TURN);
-			if (x->made)
-				break;
-		}
+		rest_turn(r, x, &r->threads[t]);
 		if (x->try->serial && (x->made || r->threads[t].s.life != LIFE_RUNNING))
 			t = next_serial(r, x, t);
 		else if (r->threads[t].s.life == LIFE_RUNNING)
@@ -202,7 +243,7 @@ static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 	}
 	if (!x->done)
 		end(x, MACH_TRIED_ENDLESS, t, 0,
-		    xasprintf("had not ended after %llu instructions", (unsigned long long)(r->time - x->began)));
+		    xasprintf("had not ended after %llu instructions", (unsigned long long)(r->time - since)));
 }
 
 static void execute(struct mach_run *r, struct execution *x)
@@ -215,6 +256,7 @@ static void execute(struct mach_run *r, struct execution *x)
 	exec_settle_calls(r, x);
 	x->began = r->time;
 	x->longest = x->try->most ? x->try->most : TRY_MOST;
+	x->patience = x->longest / TRY_PATIENCE;
 	exec_link_points(x, r->nthreads);
 	if (x->try->hooks.access) {
 		r->m->access = told_access;

@@ -147,7 +147,8 @@ static err_t confirm(struct session *s, struct explore_failure *f, const struct 
 	const struct xpl_event **next = xcalloc(seen->trace->nthreads + 1, sizeof *next);
 	err_t e;
 
-	for (uint32_t t = 0; t < seen->trace->nthreads; t++)
+	/* Whoever were held behind the order could not end what goes on for ever. */
+	for (uint32_t t = 0; t < seen->trace->nthreads && f->bad != XPL_BAD_ENDLESS; t++)
 		next[t] = xpl_drive_next(&s->res->drive, seen->trace, t);
 	e = xpl_native_write(seen->trace, next, f->bad == XPL_BAD_DEADLOCK ? XPL_NONE : seen->tried.thread,
 			     s->res->t, s->res->images, s->res->prelude, path);
