@@ -13,6 +13,7 @@
 
 static const char *const names[LOG_DOMAINS] = {
 	[LOG_EXPLAIN] = "explain", [LOG_SOLVE] = "solve", [LOG_FOLLOW] = "follow",
+	[LOG_EXPLORE] = "explore",
 };
 
 static unsigned char wanted[LOG_DOMAINS];

@@ -14,6 +14,7 @@ enum log_domain {
 	LOG_EXPLAIN, /* attempts at an answer: 1 what came of each, 2 each execution, too */
 	LOG_SOLVE,   /* questions to the solver: 1 each phase, 2 each question */
 	LOG_FOLLOW,  /* following the recorded run: 1 how it ended */
+	LOG_EXPLORE, /* orders: 1 how each ended, and what it did not show; 2 what happened in it, too */
 	LOG_DOMAINS
 };
 

@@ -17,7 +17,7 @@
 #define TRY_TURN 160000u     /* instructions of a thread in a row, as long as others can go on ... */
 #define TRY_LOOK 500u        /* ... and between two looks at whether it waits for one of them */
 #define TRY_PIECE 4096u      /* bytes of output copied at a time */
-#define POLL_ROUNDS 40u      /* reads of the same value by the same instruction, and nothing written: it waits for another */
+#define POLL_ROUNDS 12u      /* reads of the same value by the same instruction, and nothing written: it waits for another */
 #define POLL_STACK 4096u     /* bytes around a stack pointer */
 #define POLL_LENGTH 64u      /* accesses of a thread between two such reads, at most */
 

@@ -2,6 +2,9 @@
 /* The loop: an order is chosen, executed, and what it showed is taken in. */
 #include "analyzer/explore/drive.h"
 
+#include "common/log.h"
+
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -238,6 +241,24 @@ static bool shows(const struct xpl_trace *t, const struct xpl_event *e)
 	return false;
 }
 
+static void log_order(const struct xpl_drive *d, const struct xpl_seen *seen, size_t n, bool missed)
+{
+	if (!log_wants(LOG_EXPLORE, 1))
+		return;
+	log_line(LOG_EXPLORE, 1, "order %" PRIu64 ": %zu of %zu steps, %" PRIu64 " instructions, %s", d->schedules,
+		 seen->tried.steps, n, seen->tried.insns, seen->tried.why ? seen->tried.why : "no end is known");
+	if (missed)
+		log_line(LOG_EXPLORE, 1, "  did not show thread %" PRIu32 " at %#" PRIx64 " (%" PRIu64 ". time, operation %u) "
+			 "seeing %#" PRIx64, d->expect->thread, d->expect->pc, d->expect->nth, d->expect->op,
+			 xpl_is_access(d->expect) ? d->expect->value : (uint64_t)d->expect->result);
+	for (size_t i = 0; seen->trace && log_wants(LOG_EXPLORE, 2) && i < seen->trace->events.n; i++) {
+		const struct xpl_event *e = &seen->trace->events.v[i];
+
+		log_line(LOG_EXPLORE, 2, "  thread %" PRIu32 " operation %u of %" PRIu32 " at %#" PRIx64 " (%" PRIu64 ". time): %#"
+			 PRIx64 ", %#" PRIx64 ", %d", e->thread, e->op, e->target, e->pc, e->nth, e->value, e->wvalue, e->result);
+	}
+}
+
 void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32_t *number)
 {
 	*number = XPL_NONE;
@@ -252,7 +273,9 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 			d->left_why = xstrdup(seen->tried.why);
 	}
 	/* What it hides stays unknown when it did not show what it was to show. */
-	d->missed += d->expect && !seen->showed && !(seen->trace && shows(seen->trace, d->expect));
+	bool missed = d->expect && !seen->showed && !(seen->trace && shows(seen->trace, d->expect));
+	d->missed += missed;
+	log_order(d, seen, n, missed);
 	if (!seen->trace) {
 		d->unknown_left = true;
 	} else if (xpl_closure_same(d->closure, seen->trace)) {

@@ -6,6 +6,7 @@
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/pick.h"
 #include "analyzer/trace_image.h"
+#include "common/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +165,8 @@ static err_t confirm(struct session *s, struct explore_failure *f, const struct 
 		e = xpl_native_run(&s->native, path, &trace, NULL);
 		s->res->native_runs++;
 		f->attempts++;
+		log_line(LOG_EXPLORE, 1, "the real program under this order: status %#x%s", (unsigned)s->native.status,
+			 s->native.timed_out ? ", ended by the time limit" : "");
 		if (!e && trace)
 			e = f->bad == XPL_BAD_DIFFERS ? take_end(s, f, seen, trace) : take_trace(s, f, trace);
 		free(trace);
@@ -191,7 +194,11 @@ static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, 
 		f->attempts++;
 		err_free(take_trace(s, f, seen->left));
 	} else if (f->attempts < MOST_ATTEMPTS * RUNS_EACH && seen->trace) {
-		err_free(confirm(s, f, seen));
+		err_t e = confirm(s, f, seen);
+
+		if (e)
+			log_line(LOG_EXPLORE, 1, "not confirmed: %s", e->msg);
+		err_free(e);
 	}
 	if (!f->confirmed)
 		*stop = false;
@@ -382,6 +389,26 @@ static err_t common_first(struct session *s, struct xpl_trace **first)
 	return NULL;
 }
 
+/*
+ * A thread that spun until another was done may have done so thousands of times when it was recorded, more often than is looked at.
+ * The machine lets it make way: all threads in turn are a beginning as good as any.
+ */
+static err_t shorter_first(struct session *s, struct xpl_trace **first)
+{
+	struct xpl_seen seen = { 0 };
+
+	TRY(s->executor.run(s->executor.arg, &(struct xpl_order){ 0 }, &seen));
+	if (seen.tried.end == MACH_TRIED_EXIT && seen.trace && !seen.trace->cut) {
+		xpl_trace_free(*first);
+		*first = seen.trace;
+		seen.trace = NULL;
+		if (s->runner.most > LEAST_INSNS + LONGER * seen.tried.insns)
+			s->runner.most = LEAST_INSNS + LONGER * seen.tried.insns;
+	}
+	xpl_seen_free(&seen);
+	return NULL;
+}
+
 static err_t start_jobs(struct session *s)
 {
 	TRY(xpl_runner_start(&s->runner, s->o->jobs));
@@ -432,6 +459,8 @@ static err_t explore_from(struct session *s, const char *trace)
 		e = all_in_turn(s);
 	if (!e && s->o->shards)
 		e = common_first(s, &first);
+	else if (!e && first->cut && !r->looked_at)
+		e = shorter_first(s, &first);
 	if (!e && s->o->differ)
 		e = find_serial(s, first);
 	if (e) {

@@ -477,6 +477,12 @@ void xpl_observe_build(struct observer *o)
 	o->seen->showed = o->expect && xpl_is_access(o->expect) && shows_expected(o);
 	struct xpl_trace *t = build_once(o, OBS_MAX_EVENTS + 1, false);
 
+	/* Of what goes round in circles the beginning says it all. */
+	while (o->seen->tried.end == MACH_TRIED_ENDLESS && !o->full && t->events.n > OBS_MAX_EVENTS / 2) {
+		xpl_trace_free(t);
+		o->raws.n /= 2;
+		t = build_once(o, OBS_MAX_EVENTS + 1, false);
+	}
 	if (t->events.n > OBS_MAX_EVENTS || t->cut) {
 		xpl_trace_free(t);
 		t = build_once(o, OBS_MAX_EVENTS + 1, true);

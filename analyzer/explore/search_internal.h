@@ -12,6 +12,9 @@
 #define POSITION(w) ((uint32_t)(w))
 #define ALIVE (1ull << 32)   /* was made */
 #define STOPPED (1ull << 33) /* its last read saw something else: what it does then is not known */
+/* Of a thread that waits for a condition: so many of its wake-ups that nobody took yet are older than this wait, and not for it. */
+#define LATE_BY_ONE (1ull << 40)
+#define LATE(w) ((w) >> 40)
 
 struct search {
 	const struct xpl_trace *t;

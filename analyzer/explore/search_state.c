@@ -57,7 +57,7 @@ enum can xpl_state_can(const struct search *s, uint64_t *st, const struct xpl_ev
 		return (bool)*value == (bool)e->result ? CAN : OTHERWISE;
 	case XPL_WAIT_OUT:
 		can = is_free(object_word(s, st, e->mutex), &s->t->objects.v[e->mutex], e->thread, false);
-		return can && (!e->result || o[1]) ? CAN : CANNOT;
+		return can && (!e->result || o[1] > LATE(st[e->thread])) ? CAN : CANNOT;
 	case XPL_SEM_WAIT:
 		return (int64_t)o[0] > 0 ? CAN : CANNOT;
 	case XPL_SEM_TRY:
@@ -96,6 +96,65 @@ static void release(uint64_t *o)
 		o[1]--;
 }
 
+/* ---- conditions: a wake-up is for one of those that wait when it comes, never for who begins to wait later ---- */
+
+static bool waits_for(const struct search *s, const uint64_t *st, uint32_t t, uint32_t cond)
+{
+	uint32_t at = POSITION(st[t]);
+
+	if (!at || at > s->t->threads[t].events.n)
+		return false;
+	const struct xpl_event *e = xpl_at(s->t, t, at - 1);
+	return e->op == XPL_WAIT_IN && e->target == cond;
+}
+
+static void drop_wake_up(const struct search *s, uint64_t *st, uint32_t cond, uint64_t which)
+{
+	object_word(s, st, cond)[1]--;
+	for (uint32_t t = 0; t < s->t->nthreads; t++)
+		if (LATE(st[t]) > which && waits_for(s, st, t, cond))
+			st[t] -= LATE_BY_ONE;
+}
+
+/* One has gone without being woken: a wake-up that was for it alone is lost. */
+static void drop_surplus(const struct search *s, uint64_t *st, uint32_t cond)
+{
+	for (uint64_t k = 0; k < object_word(s, st, cond)[1];) {
+		uint64_t takers = 0;
+
+		for (uint32_t t = 0; t < s->t->nthreads; t++)
+			takers += LATE(st[t]) <= k && waits_for(s, st, t, cond);
+		if (takers > k)
+			k++;
+		else
+			drop_wake_up(s, st, cond, k);
+	}
+}
+
+static void wake_all(const struct search *s, uint64_t *st, uint32_t cond)
+{
+	uint64_t *o = object_word(s, st, cond);
+
+	o[1] = o[0];
+	for (uint32_t t = 0; t < s->t->nthreads; t++)
+		if (waits_for(s, st, t, cond))
+			st[t] %= LATE_BY_ONE;
+}
+
+/* The event's thread, whose position is behind it already, goes on: of the wake-ups that are for it the oldest is used up. */
+static void end_wait(const struct search *s, uint64_t *st, const struct xpl_event *e)
+{
+	uint64_t late = LATE(st[e->thread]);
+
+	st[e->thread] %= LATE_BY_ONE;
+	object_word(s, st, e->target)[0]--;
+	if (e->result && object_word(s, st, e->target)[1] > late)
+		drop_wake_up(s, st, e->target, late);
+	else
+		drop_surplus(s, st, e->target);
+	acquire(object_word(s, st, e->mutex), e->thread, false);
+}
+
 void xpl_state_go(const struct search *s, uint64_t *st, const struct xpl_event *e)
 {
 	uint64_t *o = e->target != XPL_NONE && !xpl_is_access(e) ? object_word(s, st, e->target) : NULL;
@@ -120,18 +179,16 @@ void xpl_state_go(const struct search *s, uint64_t *st, const struct xpl_event *
 	case XPL_WAIT_IN:
 		release(object_word(s, st, e->mutex));
 		o[0]++;
+		st[e->thread] += o[1] * LATE_BY_ONE;
 		break;
 	case XPL_WAIT_OUT:
-		o[0]--;
-		if (e->result || o[1] > o[0])
-			o[1] -= o[1] > 0;
-		acquire(object_word(s, st, e->mutex), e->thread, false);
+		end_wait(s, st, e);
 		break;
 	case XPL_SIGNAL:
 		o[1] += o[1] < o[0];
 		break;
 	case XPL_BROADCAST:
-		o[1] = o[0];
+		wake_all(s, st, e->target);
 		break;
 	case XPL_SEM_WAIT:
 		o[0]--;
@@ -199,7 +256,7 @@ uint64_t xpl_state_hash(const struct search *s, const uint64_t *st)
 	return h;
 }
 
-/* What a step changed in these words: the event's thread, its target, and its mutex or the thread that it makes. */
+/* What a step changed in these words: the event's thread, its target, its mutex or the thread that it makes, who waits for its condition. */
 uint64_t xpl_state_change(const struct search *s, const uint64_t *st, const uint64_t *next, const struct xpl_event *e)
 {
 	size_t at[6] = { e->thread }, n = 1;
@@ -216,5 +273,9 @@ uint64_t xpl_state_change(const struct search *s, const uint64_t *st, const uint
 	for (size_t i = 0; i < n; i++)
 		if (st[at[i]] != next[at[i]])
 			h += word_hash(at[i], next[at[i]]) - word_hash(at[i], st[at[i]]);
+	/* Who waits for the condition besides. */
+	for (uint32_t t = 0; t < s->t->nthreads && (e->op == XPL_WAIT_OUT || e->op == XPL_BROADCAST); t++)
+		if (t != e->thread && st[t] != next[t])
+			h += word_hash(t, next[t]) - word_hash(t, st[t]);
 	return h;
 }
