@@ -127,9 +127,12 @@ static void on_access(void *arg, struct mach *m, uint64_t pc, uint64_t address, 
 		exec_passed(r->execution, r->current, pc, m->insns + m->now_op->insn);
 }
 
+/* What pthread_once() calls is the program's code like any other. */
 void exec_inside(uint64_t *inside, unsigned op_at, uint64_t site)
 {
-	*inside = TRC_SYNC_AT(op_at) == TRC_AT_BLOCK ? exec_event_place(TRC_SYNC_OP(op_at), site) : 0;
+	bool within = TRC_SYNC_AT(op_at) == TRC_AT_BLOCK && TRC_SYNC_OP(op_at) != TRC_OP_ONCE;
+
+	*inside = within ? exec_event_place(TRC_SYNC_OP(op_at), site) : 0;
 }
 
 static void on_event(struct mach_run *r, uint32_t thread, unsigned op_at, uint64_t site)

@@ -194,6 +194,9 @@ static bool can_be_end(const struct xpl_event *e, bool source)
 {
 	if (!e->place || e->inside)
 		return false;
+	/* Its call returns only when the initialiser has. */
+	if (source && e->op == XPL_ONCE_RUN)
+		return false;
 	/* Nobody waits there by himself: the others let him go. */
 	return source || (e->op != XPL_BAR_OUT && e->op != XPL_ONCE_END);
 }

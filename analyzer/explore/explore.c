@@ -103,6 +103,7 @@ static err_t take_trace(struct session *s, struct explore_failure *f, const char
 		err_free(e);
 		return NULL;
 	}
+	free(f->text);
 	f->text = trace_failure_text(t->failure);
 	f->print = pick_print(t->failure);
 	f->kind = t->failure->rec.flags;
@@ -134,6 +135,7 @@ static err_t take_end(struct session *s, struct explore_failure *f, const struct
 		    xpl_native_printed(&s->native, serial->v.v[i].output, serial->v.v[i].len))
 			return NULL;
 	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
+	free(f->text);
 	f->text = differs_text(seen);
 	f->print = trc_checksum(f->text, strlen(f->text));
 	f->seconds = xpl_now() - s->began;
@@ -184,12 +186,11 @@ static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, 
 	f->orders++;
 	if (f->confirmed)
 		return true;
-	if (!s->o->argv) {
-		/* Offline: the machine's word is all there is. */
-		if (!f->text)
-			f->text = bad == XPL_BAD_DIFFERS ? differs_text(seen) : xstrdup(seen->tried.why);
+	if (!f->text)
+		f->text = bad == XPL_BAD_DIFFERS ? differs_text(seen) : xstrdup(seen->tried.why ? seen->tried.why : "");
+	/* Offline: the machine's word is all there is. */
+	if (!s->o->argv)
 		return true;
-	}
 	if (seen->left && f->bad != XPL_BAD_DIFFERS) {
 		f->attempts++;
 		err_free(take_trace(s, f, seen->left));
