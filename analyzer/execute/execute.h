@@ -37,10 +37,13 @@ struct early_load {
 	uint32_t size;
 };
 
+#define POLL_WRITES 32 /* of different instructions, as a rule: what each wrote last */
+
 /* A read that comes again and again, in mach_try(). */
 struct exec_poll {
 	uint64_t pc, address, value;
-	unsigned rounds, quiet; /* quiet: accesses since the last one */
+	uint64_t written[POLL_WRITES]; /* hashes */
+	unsigned rounds, quiet, length; /* quiet: accesses since the last one; length: so many at most */
 };
 
 /* The failing thread went past the failure; what comes next must bear it out. */

@@ -17,9 +17,10 @@
 #define TRY_TURN 160000u     /* instructions of a thread in a row, as long as others can go on ... */
 #define TRY_LOOK 500u        /* ... and between two looks at whether it waits for one of them */
 #define TRY_PIECE 4096u      /* bytes of output copied at a time */
-#define POLL_ROUNDS 12u      /* reads of the same value by the same instruction, and nothing written: it waits for another */
+#define POLL_ROUNDS 8u       /* reads of the same value by the same instruction, and nothing new written: it waits for another */
 #define POLL_STACK 4096u     /* bytes around a stack pointer */
-#define POLL_LENGTH 64u      /* accesses of a thread between two such reads, at most */
+#define POLL_SHORT 4u        /* accesses of a thread between two such reads: so many to begin with, ... */
+#define POLL_LENGTH 256u     /* ... and at most */
 
 uint64_t mach_sync_place(unsigned op_at, uint64_t site)
 {
@@ -111,21 +112,30 @@ static bool is_on_stack(const struct mach *m, uint64_t address)
 	return address + POLL_STACK > sp && address < sp + POLL_STACK;
 }
 
-/* A thread that reads the same over and over, and changes nothing, gets nowhere until another one writes. */
+/* A thread that reads the same over and over, and writes nothing else than in the round before, gets nowhere until another one does. */
 static void note_poll(struct mach_run *r, struct execution *x, const struct mach_access *a)
 {
 	struct exec_poll *p = &x->poll[a->thread];
 
 	p->quiet++;
 	if (a->flags & MACH_WRITE) {
-		if (!is_on_stack(r->m, a->address))
+		/* A lock that is acquired and released in each round is as it was. */
+		uint64_t *last = &p->written[(a->pc ^ a->pc >> 4) % POLL_WRITES], what = a->pc ^ a->address * 3 ^ a->value * 5;
+
+		if (!is_on_stack(r->m, a->address) && *last != what)
 			p->rounds = 0;
+		*last = what;
 	} else if (p->pc == a->pc && p->address == a->address && p->value == a->value) {
 		p->rounds++;
 		p->quiet = 0;
 		x->makes_way |= p->rounds >= POLL_ROUNDS;
-	} else if (p->quiet > POLL_LENGTH || (p->pc == a->pc && p->address == a->address)) {
-		*p = (struct exec_poll){ .pc = a->pc, .address = a->address, .value = a->value };
+	} else if (p->quiet > p->length || (p->pc == a->pc && p->address == a->address)) {
+		/* Not again within so many accesses: another read, and more patience. */
+		p->length = p->length && p->length < POLL_LENGTH ? 2 * p->length : POLL_SHORT;
+		p->pc = a->pc;
+		p->address = a->address;
+		p->value = a->value;
+		p->rounds = p->quiet = 0;
 	}
 }
 

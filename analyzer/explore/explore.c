@@ -22,6 +22,7 @@
 #define MOST_RECORDED 500000000ull /* instructions of the recorded run: seconds */
 #define MOST_INSNS 40000000ull /* a second or two */
 #define MOST_ENDLESS 4000000ull /* instructions of a recorded run that did not end, and of an order of it */
+#define LONG_INSNS 4000000ull /* of a recorded run: more is worth trying whether the machine's own order is shorter */
 #define LONGER 10u         /* ... times as many as the recorded run */
 #define RUNS_EACH 2u       /* native runs per order */
 #define HANG_TIMES 20.0    /* as long as the recorded run took, and ... */
@@ -390,23 +391,49 @@ static err_t common_first(struct session *s, struct xpl_trace **first)
 	return NULL;
 }
 
-/*
- * A thread that spun until another was done may have done so thousands of times when it was recorded, more often than is looked at.
- * The machine lets it make way: all threads in turn are a beginning as good as any.
- */
-static err_t shorter_first(struct session *s, struct xpl_trace **first)
+/* All threads in turn, on the machine: *out stays NULL when that does not end well, or has more events than are looked at. */
+static err_t take_turns(struct session *s, struct xpl_trace **out)
 {
 	struct xpl_seen seen = { 0 };
 
 	TRY(s->executor.run(s->executor.arg, &(struct xpl_order){ 0 }, &seen));
 	if (seen.tried.end == MACH_TRIED_EXIT && seen.trace && !seen.trace->cut) {
-		xpl_trace_free(*first);
-		*first = seen.trace;
+		*out = seen.trace;
 		seen.trace = NULL;
 		if (s->runner.most > LEAST_INSNS + LONGER * seen.tried.insns)
 			s->runner.most = LEAST_INSNS + LONGER * seen.tried.insns;
 	}
 	xpl_seen_free(&seen);
+	return NULL;
+}
+
+/*
+ * What the exploration begins with: the recorded order. But a thread that spun until another was done may have done so thousands
+ * of times when it was recorded, more often than is looked at. The machine lets it make way: all threads in turn are a beginning
+ * as good as any.
+ */
+static err_t beginning(struct session *s, struct xpl_trace **first)
+{
+	struct explore_result *r = s->res;
+	bool is_long = mach_length(r->run) > LONG_INSNS && !r->looked_at;
+	struct xpl_trace *shorter = NULL;
+	struct xpl_seen seen = { 0 };
+
+	*first = NULL;
+	if (is_long)
+		TRY(take_turns(s, first));
+	if (*first)
+		return NULL;
+	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen));
+	*first = seen.trace;
+	seen.trace = NULL;
+	xpl_seen_free(&seen);
+	if ((*first)->cut && !r->looked_at && !is_long)
+		TRY(take_turns(s, &shorter));
+	if (shorter) {
+		xpl_trace_free(*first);
+		*first = shorter;
+	}
 	return NULL;
 }
 
@@ -432,8 +459,7 @@ static bool has_cut_off(const struct xpl_trace *t)
 static err_t explore_from(struct session *s, const char *trace)
 {
 	struct explore_result *r = s->res;
-	struct xpl_seen seen = { 0 };
-
+	struct xpl_trace *first = NULL;
 	bool given_up = false;
 
 	TRY(follow(s, trace, &given_up));
@@ -449,10 +475,7 @@ static err_t explore_from(struct session *s, const char *trace)
 	s->runner.run = r->run;
 	s->runner.live = (struct xpl_live){ .native = &s->native, .first = r->t, .images = r->images, .prelude = r->prelude,
 					    .most = MOST_RECORDED };
-	TRY(xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen));
-	struct xpl_trace *first = seen.trace;
-	seen.trace = NULL;
-	xpl_seen_free(&seen);
+	TRY(beginning(s, &first));
 	if (has_cut_off(first) && !s->drive.endless)
 		s->runner.most = MOST_INSNS;
 	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
@@ -460,8 +483,6 @@ static err_t explore_from(struct session *s, const char *trace)
 		e = all_in_turn(s);
 	if (!e && s->o->shards)
 		e = common_first(s, &first);
-	else if (!e && first->cut && !r->looked_at)
-		e = shorter_first(s, &first);
 	if (!e && s->o->differ)
 		e = find_serial(s, first);
 	if (e) {
