@@ -71,7 +71,9 @@ static void print_failures(const struct explore_result *r)
 			       bad_word(f->bad), safe, (unsigned long long)f->orders, f->attempts);
 		} else {
 			printf("failure: %s\n", safe);
-			if (f->schedule)
+			if (f->shaken)
+				puts("  in a run of the real program with delays, in the order that came");
+			else if (f->schedule)
 				printf("  first in order %llu; %llu order%s came to it\n",
 				       (unsigned long long)f->schedule, (unsigned long long)f->orders,
 				       f->orders == 1 ? "" : "s");
@@ -118,6 +120,9 @@ static void print_end(const struct explore_result *r)
 		printf("the budget is over; %llu patterns are open\n", (unsigned long long)open);
 	else if (!r->first_failed)
 		printf("not everything could be looked at; %llu patterns are open\n", (unsigned long long)open);
+	if (r->shaken_runs)
+		printf("  besides, the real program was run %llu times with delays, for what the machine does not show\n",
+		       (unsigned long long)r->shaken_runs);
 	if (r->native_orders)
 		printf("  %llu orders were executed by the real program\n", (unsigned long long)r->native_orders);
 	if (d->not_enforced)
@@ -239,6 +244,7 @@ static void json_failures(struct json *j, const struct explore_result *r, const 
 		json_uint(j, "schedule", f->schedule);
 		json_uint(j, "orders", f->orders);
 		json_uint(j, "native_runs", f->attempts);
+		json_bool(j, "shaken", f->shaken);
 		json_end(j);
 	}
 	json_end(j);
@@ -286,6 +292,7 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_uint(&j, "classes", d->traces.n);
 	json_uint(&j, "states", d->states);
 	json_uint(&j, "native_runs", r->native_runs + 1);
+	json_uint(&j, "shaken_runs", r->shaken_runs);
 	json_num(&j, "seconds", r->seconds);
 	json_num(&j, "record_seconds", r->record_seconds);
 	json_uint(&j, "first_schedules", d->first_schedules);

@@ -204,6 +204,16 @@ static enum xpl_bad bad_of(const struct xpl_drive *d, const struct xpl_seen *s)
 	}
 }
 
+void xpl_drive_found(struct xpl_drive *d)
+{
+	if (d->first_found)
+		return;
+	d->first_found = true;
+	d->first_schedules = d->schedules;
+	d->first_constraints = d->constraints;
+	d->first_seconds = xpl_now() - d->began;
+}
+
 static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad bad)
 {
 	bool stop = !d->o->keep_going;
@@ -219,12 +229,7 @@ static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad b
 		}
 		return;
 	}
-	if (!d->first_found) {
-		d->first_found = true;
-		d->first_schedules = d->schedules;
-		d->first_constraints = d->constraints;
-		d->first_seconds = xpl_now() - d->began;
-	}
+	xpl_drive_found(d);
 	d->stopped |= stop;
 }
 

@@ -113,6 +113,8 @@ struct xpl_drive {
 void xpl_drive_new(struct xpl_drive *d, const struct xpl_drive_options *o, const struct xpl_executor *exec);
 /* The trace of the first, recorded run; then everything else. */
 err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first);
+/* The first failure, if it is: as far as the work has come. */
+void xpl_drive_found(struct xpl_drive *d);
 void xpl_drive_free(struct xpl_drive *d);
 double xpl_now(void);
 

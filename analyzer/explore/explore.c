@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One exploration from beginning to end: record, follow, drive, and confirm what fails. */
-#include "analyzer/explore/explore.h"
+#include "analyzer/explore/explore_internal.h"
 
 #include "analyzer/explore/coverage.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/pick.h"
 #include "analyzer/trace_image.h"
-#include "common/log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #define RUN_LIMIT 10.0     /* seconds for one native run */
 #define FOLLOW_SECONDS 60.0 /* for the recorded run, or what is left of the budget ... */
 #define LEAST_SECONDS 1.0   /* ... but no less */
-#define MOST_ATTEMPTS 4u   /* orders of one kind of failure that are tried natively until one fails */
 #define LEAST_COMPARED 100u /* orders of a strategy that is only compared with, at least ... */
 #define COMPARE_SECONDS 10.0 /* ... and how long */
 #define LEAST_INSNS 2000000ull /* an order may take, and ... */
@@ -24,24 +22,8 @@
 #define MOST_ENDLESS 4000000ull /* instructions of a recorded run that did not end, and of an order of it */
 #define LONG_INSNS 4000000ull /* of a recorded run: more is worth trying whether the machine's own order is shorter */
 #define LONGER 10u         /* ... times as many as the recorded run */
-#define RUNS_EACH 2u       /* native runs per order */
-#define HANG_TIMES 20.0    /* as long as the recorded run took, and ... */
-#define HANG_LEAST 1.0     /* ... seconds: a native run that has not ended by then hangs, or the order did not make it hang */
-#define SHOWN_OUTPUT 200u  /* bytes of an output in a failure's text */
 #define SHARD_SEEDS 0x9e3779b97f4a7c15ull /* between two shards' random choices */
 #define SAVE_SECONDS 2.0   /* between two times that a shard keeps what it knows */
-
-struct session {
-	const struct explore_options *o;
-	struct explore_result *res;
-	struct xpl_native native;
-	struct xpl_runner runner;
-	struct xpl_executor executor;
-	struct xpl_drive_options drive;
-	double follow_until; /* CLOCK_MONOTONIC; 0: nothing is followed */
-	double began, saved; /* CLOCK_MONOTONIC */
-	err_t unsaved;       /* why not */
-};
 
 /* ---- executing ---- */
 
@@ -75,138 +57,6 @@ static bool bad_exit(void *arg, int status)
 	return false;
 }
 
-/* ---- confirming ---- */
-
-static struct explore_failure *failure_like(struct explore_result *r, const struct xpl_seen *seen, enum xpl_bad bad)
-{
-	for (size_t i = 0; i < r->failures.n; i++) {
-		struct explore_failure *f = &r->failures.v[i];
-
-		if (f->bad == bad && f->pc == seen->tried.pc && f->sig == seen->tried.sig)
-			return f;
-	}
-	vec_push(&r->failures, (struct explore_failure){ .bad = bad, .pc = seen->tried.pc, .sig = seen->tried.sig,
-							 .schedule = r->drive.schedules });
-	return &r->failures.v[r->failures.n - 1];
-}
-
-/* Did this run fail? Then its trace is kept. */
-static err_t take_trace(struct session *s, struct explore_failure *f, const char *trace)
-{
-	struct trc *t = NULL;
-	err_t e = trc_open(trace, TRC_TOLERANT, &t);
-
-	/* Standing still, or running on, is no crash. */
-	bool still = !e && t->failure && (t->failure->rec.flags == TRC_FAIL_HANG || t->failure->rec.flags == TRC_FAIL_DEADLOCK);
-	if (e || !t->failure || (still && f->bad != XPL_BAD_DEADLOCK && f->bad != XPL_BAD_ENDLESS)) {
-		if (t)
-			trc_close(t);
-		err_free(e);
-		return NULL;
-	}
-	free(f->text);
-	f->text = trace_failure_text(t->failure);
-	f->print = pick_print(t->failure);
-	f->kind = t->failure->rec.flags;
-	f->seconds = xpl_now() - s->began;
-	trc_close(t);
-	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
-	f->confirmed = true;
-	return NULL;
-}
-
-static char *differs_text(const struct xpl_seen *seen)
-{
-	return xasprintf("no serial order of the threads ends like this: exit status %d, output \"%.*s\"",
-			 seen->tried.status, (int)(seen->output_len < SHOWN_OUTPUT ? seen->output_len : SHOWN_OUTPUT),
-			 seen->output ? seen->output : "");
-}
-
-/* The real program ended as the machine says, and as no serial order does. */
-static err_t take_end(struct session *s, struct explore_failure *f, const struct xpl_seen *seen, const char *trace)
-{
-	const struct xpl_serial *serial = &s->res->serial;
-	int status = s->native.status;
-
-	if (s->native.timed_out || !WIFEXITED(status) || WEXITSTATUS(status) != (seen->tried.status & 255) ||
-	    !xpl_native_printed(&s->native, seen->output, seen->output_len))
-		return NULL;
-	for (size_t i = 0; i < serial->v.n; i++)
-		if ((serial->v.v[i].status & 255) == WEXITSTATUS(status) &&
-		    xpl_native_printed(&s->native, serial->v.v[i].output, serial->v.v[i].len))
-			return NULL;
-	TRY(xpl_native_keep(trace, s->o->out, &f->trace));
-	free(f->text);
-	f->text = differs_text(seen);
-	f->print = trc_checksum(f->text, strlen(f->text));
-	f->seconds = xpl_now() - s->began;
-	f->confirmed = true;
-	return NULL;
-}
-
-/* The order that failed, on the real program. */
-static err_t confirm(struct session *s, struct explore_failure *f, const struct xpl_seen *seen)
-{
-	char *path = xasprintf("%s/schedule", s->native.work);
-	const struct xpl_event **next = xcalloc(seen->trace->nthreads + 1, sizeof *next);
-	err_t e;
-
-	/* Whoever were held behind the order could not end what goes on for ever. */
-	for (uint32_t t = 0; t < seen->trace->nthreads && f->bad != XPL_BAD_ENDLESS; t++)
-		next[t] = xpl_drive_next(&s->res->drive, seen->trace, t);
-	e = xpl_native_write(seen->trace, next, f->bad == XPL_BAD_DEADLOCK ? XPL_NONE : seen->tried.thread,
-			     s->res->t, s->res->images, s->res->prelude, path);
-	free(next);
-
-	double limit = s->native.limit, hang = HANG_LEAST + HANG_TIMES * s->res->record_seconds;
-
-	if (f->bad == XPL_BAD_ENDLESS && hang < limit)
-		s->native.limit = hang;
-	for (unsigned i = 0; i < RUNS_EACH && !e && !f->confirmed && !interrupt_pending(); i++) {
-		char *trace = NULL;
-
-		e = xpl_native_run(&s->native, path, &trace, NULL);
-		s->res->native_runs++;
-		f->attempts++;
-		log_line(LOG_EXPLORE, 1, "the real program under this order: status %#x%s", (unsigned)s->native.status,
-			 s->native.timed_out ? ", ended by the time limit" : "");
-		if (!e && trace)
-			e = f->bad == XPL_BAD_DIFFERS ? take_end(s, f, seen, trace) : take_trace(s, f, trace);
-		free(trace);
-	}
-	s->native.limit = limit;
-	free(path);
-	return e;
-}
-
-static bool on_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop)
-{
-	struct session *s = arg;
-	struct explore_failure *f = failure_like(s->res, seen, bad);
-
-	f->orders++;
-	if (f->confirmed)
-		return true;
-	if (!f->text)
-		f->text = bad == XPL_BAD_DIFFERS ? differs_text(seen) : xstrdup(seen->tried.why ? seen->tried.why : "");
-	/* Offline: the machine's word is all there is. */
-	if (!s->o->argv)
-		return true;
-	if (seen->left && f->bad != XPL_BAD_DIFFERS) {
-		f->attempts++;
-		err_free(take_trace(s, f, seen->left));
-	} else if (f->attempts < MOST_ATTEMPTS * RUNS_EACH && seen->trace) {
-		err_t e = confirm(s, f, seen);
-
-		if (e)
-			log_line(LOG_EXPLORE, 1, "not confirmed: %s", e->msg);
-		err_free(e);
-	}
-	if (!f->confirmed)
-		*stop = false;
-	return f->confirmed;
-}
-
 /* A shard is to be useful after a kill. */
 static err_t save(struct session *s)
 {
@@ -230,7 +80,7 @@ static bool on_progress(void *arg)
 		s->res->interrupted = true;
 	if (s->o->progress && s->o->progress(s->o->progress_arg, &s->res->drive))
 		s->res->interrupted = true;
-	return s->res->interrupted;
+	return s->res->interrupted || confirm_shake(s);
 }
 
 /* ---- the beginning ---- */
@@ -396,7 +246,7 @@ static err_t take_turns(struct session *s, struct xpl_trace **out)
 {
 	struct xpl_seen seen = { 0 };
 
-	TRY(s->executor.run(s->executor.arg, &(struct xpl_order){ 0 }, &seen));
+	TRY(xpl_observe(s->res->run, s->res->images, s->res->prelude, &(struct xpl_order){ 0 }, s->runner.most, &seen));
 	if (seen.tried.end == MACH_TRIED_EXIT && seen.trace && !seen.trace->cut) {
 		*out = seen.trace;
 		seen.trace = NULL;
@@ -494,7 +344,10 @@ static err_t explore_from(struct session *s, const char *trace)
 		xpl_trace_free(first);
 		return e;
 	}
+	if (s->o->argv && !s->o->trace && s->o->on == EXPLORE_AUTO && s->drive.deadline > 0)
+		xpl_shake_begin(&s->shake);
 	TRY(xpl_drive_go(&r->drive, first));
+	s->shake.since = 0;
 	keep_curve(r, 0, strategy_names[s->o->strategy], &r->drive);
 	if (!r->interrupted)
 		TRY(xpl_races_find(&r->drive, &s->executor, &r->races));
@@ -551,7 +404,7 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 	s.drive = (struct xpl_drive_options){
 		.strategy = o->strategy, .seed = o->seed + o->shard * SHARD_SEEDS, .shard = o->shard - 1, .shards = o->shards, .max_schedules = o->max_schedules,
 		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going || o->compare,
-		.bad_exit = bad_exit, .differs = o->differ ? differs : NULL, .failed = on_failed, .progress = on_progress, .arg = &s,
+		.bad_exit = bad_exit, .differs = o->differ ? differs : NULL, .failed = confirm_failed, .progress = on_progress, .arg = &s,
 	};
 	s.native = (struct xpl_native){ .argv = o->argv, .shim = o->shim, .fail_exit = o->fail_exit,
 					.limit = o->run_limit > 0 ? o->run_limit : RUN_LIMIT };

@@ -55,6 +55,7 @@ struct explore_failure {
 	uint32_t kind;      /* enum trc_failure_kind */
 	double seconds;     /* until then */
 	bool confirmed;
+	bool shaken;        /* by a run with delays: it is no order that was chosen */
 };
 
 /* Coverage over time, by one strategy. */
@@ -74,6 +75,7 @@ struct explore_result {
 	bool first_failed;                    /* the recorded run itself did */
 	bool part;                            /* it is a shard: what is exhausted is its part */
 	uint64_t native_runs;
+	uint64_t shaken_runs;                 /* with delays, see shake.h */
 	uint64_t native_orders;               /* executed by the real program, as parts of the search */
 	double record_seconds, seconds;
 	bool interrupted;

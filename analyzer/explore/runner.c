@@ -11,10 +11,12 @@
 static err_t execute(void *arg, const struct xpl_order *order, const struct xpl_trace *events, struct xpl_seen *out)
 {
 	struct xpl_runner *r = arg;
+	/* An order in a schedule's terms needs the events of a trace. */
+	bool known = events || r->drive->traces.n;
 
-	if (r->on != EXPLORE_NATIVE) {
+	if (r->on != EXPLORE_NATIVE || !known) {
 		TRY(xpl_observe(r->run, r->live.images, r->live.prelude, order, r->most, out));
-		if (r->on == EXPLORE_MACHINE || out->tried.end != MACH_TRIED_LEFT)
+		if (r->on == EXPLORE_MACHINE || out->tried.end != MACH_TRIED_LEFT || !known)
 			return NULL;
 		xpl_seen_free(out);
 	}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Between explore.c, one exploration from beginning to end, and confirm.c, which says what failed. */
+#ifndef CSCHED_EXPLORE_EXPLORE_INTERNAL_H
+#define CSCHED_EXPLORE_EXPLORE_INTERNAL_H
+
+#include "analyzer/explore/explore.h"
+#include "analyzer/explore/shake.h"
+
+struct session {
+	const struct explore_options *o;
+	struct explore_result *res;
+	struct xpl_native native;
+	struct xpl_runner runner;
+	struct xpl_executor executor;
+	struct xpl_drive_options drive;
+	double follow_until; /* CLOCK_MONOTONIC; 0: nothing is followed */
+	double began, saved; /* CLOCK_MONOTONIC */
+	err_t unsaved;       /* why not */
+	struct xpl_shake shake;
+};
+
+/* For struct xpl_drive_options: an order failed; does the real program fail so, too? */
+bool confirm_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);
+/* Runs with delays, when it is time; true: one failed, and that is enough. */
+bool confirm_shake(struct session *s);
+
+#endif
