@@ -170,7 +170,7 @@ static err_t work(struct reproduction *r, const char *library, int *status)
 		return err_new(ERR_USAGE, "--stack FILE is needed: a backtrace as text; - for standard input");
 	r->to = (struct testgen_options){
 		.out = o->out ? o->out : "csched-reproduce", .seed = o->seed, .most_tests = o->tests, .most_violations = 1,
-		.depth = (unsigned)o->depth, .seconds = o->time, .explain = !o->no_explain, .quiet = o->common.json,
+		.depth = (unsigned)o->depth, .threads = 2, .seconds = o->time, .explain = !o->no_explain, .quiet = o->common.json,
 		.native_runs = (unsigned)o->runs, .wanted = goal_wanted, .reaches = goal_reaches, .arg = &r->goal,
 	};
 	TRY(testgen_parse_rules(o->without, &r->to.rules));

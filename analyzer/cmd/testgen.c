@@ -18,7 +18,7 @@
 struct options {
 	bool list, no_explain, results, globals;
 	const char *type, *strategy, *out, *header, *conf, *without, *shard;
-	uint64_t tests, violations, seed, depth, runs;
+	uint64_t tests, violations, seed, depth, runs, threads;
 	double time;
 	struct found_options found;
 	struct cmd_common common;
@@ -122,13 +122,42 @@ static void list_json(const struct api *a)
 
 /* ---- the answer ---- */
 
+static void print_parts(const struct term *t, const struct api *a, const struct test *test)
+{
+	char *p = seq_text(a, &test->prefix);
+
+	fprintf(t->f, "  before    %s\n", p);
+	free(p);
+	for (unsigned i = 0; i < JOB_THREADS && test->part[i].n; i++) {
+		char *x = seq_text(a, &test->part[i]);
+
+		fprintf(t->f, "  thread %c  %s\n", 'A' + i, x);
+		free(x);
+	}
+}
+
+static void json_parts(struct json *j, const struct api *a, const struct test *test)
+{
+	char *p = seq_text(a, &test->prefix), key[] = "thread_a";
+
+	json_str(j, "before", p);
+	free(p);
+	for (unsigned i = 0; i < JOB_THREADS && test->part[i].n; i++) {
+		char *x = seq_text(a, &test->part[i]);
+
+		key[sizeof key - 2] = (char)('a' + i);
+		json_str(j, key, x);
+		free(x);
+	}
+}
+
 void testgen_print_violation(const struct term *t, const struct api *a, const struct violation *v)
 {
-	char *text = testgen_failure_text(a, &v->failure), *p = seq_text(a, &v->test.prefix);
-	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	char *text = testgen_failure_text(a, &v->failure);
 
 	term_print(t, TERM_RED, "violation");
-	fprintf(t->f, "  %s\n  before    %s\n  thread A  %s\n  thread B  %s\n", text, p, x, y);
+	fprintf(t->f, "  %s\n", text);
+	print_parts(t, a, &v->test);
 	if (!v->failure.thread && v->test.post.n) {
 		char *z = seq_text(a, &v->test.post);
 
@@ -142,24 +171,18 @@ void testgen_print_violation(const struct term *t, const struct api *a, const st
 	if (v->report)
 		fprintf(t->f, "  explained %s\n", v->report);
 	free(text);
-	free(p);
-	free(x);
-	free(y);
 }
 
 void testgen_json_violation(struct json *j, const struct api *a, const struct violation *v)
 {
-	char *text = testgen_failure_text(a, &v->failure), *p = seq_text(a, &v->test.prefix);
-	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	char *text = testgen_failure_text(a, &v->failure);
 
 	json_str(j, "kind", failure_kind(&v->failure));
 	json_str(j, "failure", text);
 	json_str(j, "test", v->file);
 	json_str(j, "schedule", v->schedule);
 	json_str(j, "report", v->report);
-	json_str(j, "before", p);
-	json_str(j, "thread_a", x);
-	json_str(j, "thread_b", y);
+	json_parts(j, a, &v->test);
 	json_uint(j, "calls", test_calls(&v->test));
 	json_uint(j, "linearisations", v->linearisations);
 	json_uint(j, "found_by_test", v->number);
@@ -167,47 +190,35 @@ void testgen_json_violation(struct json *j, const struct api *a, const struct vi
 	json_uint(j, "native_runs", v->native_runs);
 	json_uint(j, "native_failures", v->native_failures);
 	free(text);
-	free(p);
-	free(x);
-	free(y);
 }
 
 /* Not a failure: nothing crashed, and whether it matters is for the library's documentation to say. */
 static void print_odd(const struct term *t, const struct api *a, const struct violation *v)
 {
-	char *text = testgen_odd_text(a, v), *p = seq_text(a, &v->test.prefix);
-	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	char *text = testgen_odd_text(a, v);
 
 	term_print(t, TERM_YELLOW, "not linearisable");
-	fprintf(t->f, "  %s\n  before    %s\n  thread A  %s\n  thread B  %s\n", text, p, x, y);
+	fprintf(t->f, "  %s\n", text);
+	print_parts(t, a, &v->test);
 	fprintf(t->f, "  none of the %u orders of whole calls does that\n", v->linearisations);
 	fprintf(t->f, "  test      %s\n  schedule  %s\n", v->file, v->schedule);
 	free(text);
-	free(p);
-	free(x);
-	free(y);
 }
 
 static void json_odd(struct json *j, const struct api *a, const struct violation *v)
 {
-	char *text = testgen_odd_text(a, v), *p = seq_text(a, &v->test.prefix);
-	char *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	char *text = testgen_odd_text(a, v);
 
 	json_object(j, NULL);
 	json_str(j, "kind", v->odd_state ? "state" : "results");
 	json_str(j, "what", text);
 	json_str(j, "test", v->file);
 	json_str(j, "schedule", v->schedule);
-	json_str(j, "before", p);
-	json_str(j, "thread_a", x);
-	json_str(j, "thread_b", y);
+	json_parts(j, a, &v->test);
 	json_uint(j, "linearisations", v->linearisations);
 	json_num(j, "seconds", v->seconds);
 	json_end(j);
 	free(text);
-	free(p);
-	free(x);
-	free(y);
 }
 
 static void print_json(const struct api *a, const struct testgen_options *o, const struct testgen_result *r)
@@ -246,6 +257,7 @@ void testgen_json_search(struct json *j, const struct testgen_result *r)
 	for (unsigned i = 0; i < TESTGEN_RULES; i++)
 		json_uint(j, testgen_rule_names[i], r->pruned[i]);
 	json_end(j);
+	json_uint(j, "tests_of_many", r->groups);
 	json_uint(j, "executions", r->jobs);
 	json_uint(j, "sequences", r->sequences);
 	json_uint(j, "covered", r->covered);
@@ -275,16 +287,21 @@ void testgen_print_search(const struct term *t, const struct testgen_result *r)
 
 struct found_case testgen_case(const char *command, const char *name, const struct api *a, const struct violation *v)
 {
-	char *p = seq_text(a, &v->test.prefix), *x = seq_text(a, &v->test.a), *y = seq_text(a, &v->test.b);
+	char *p = seq_text(a, &v->test.prefix);
 	int base = (int)strlen(v->file) - 2; /* without .c */
 	struct strbuf b = { 0 };
 
-	strbuf_fmt(&b, "before: %s\nthread A: %s\nthread B: %s\ntest: %s\nschedule: %s\n", p, x, y, v->file, v->schedule);
+	strbuf_fmt(&b, "before: %s\n", p);
+	for (unsigned i = 0; i < JOB_THREADS && v->test.part[i].n; i++) {
+		char *x = seq_text(a, &v->test.part[i]);
+
+		strbuf_fmt(&b, "thread %c: %s\n", 'A' + i, x);
+		free(x);
+	}
+	strbuf_fmt(&b, "test: %s\nschedule: %s\n", v->file, v->schedule);
 	if (v->native_failures)
 		strbuf_fmt(&b, "csched replay --native %.*s.csched -- %.*s\n", base, v->file, base, v->file);
 	free(p);
-	free(x);
-	free(y);
 	return (struct found_case){ command, name, FOUND_FAILURE, v->seconds, testgen_failure_text(a, &v->failure), NULL,
 				    strbuf_take(&b) };
 }
@@ -421,6 +438,7 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 	struct testgen_options to = {
 		.strategy = o->strategy ? o->strategy : "coverage", .out = o->out ? o->out : "csched-testgen",
 		.seed = o->seed, .most_tests = o->tests, .most_violations = o->violations, .depth = (unsigned)o->depth,
+		.threads = (unsigned)o->threads,
 		.seconds = o->time, .results = o->results,
 		.explain = !o->no_explain, .quiet = o->common.json, .native_runs = (unsigned)o->runs,
 	};
@@ -428,6 +446,8 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 
 	if (strcmp(to.strategy, "coverage") && strcmp(to.strategy, "breadth") && strcmp(to.strategy, "random"))
 		return err_new(ERR_USAGE, "--strategy is coverage, breadth or random, not '%s'", to.strategy);
+	if (o->threads < 2 || o->threads > JOB_THREADS)
+		return err_new(ERR_USAGE, "--threads: a test has 2 to %d threads, not %" PRIu64, JOB_THREADS, o->threads);
 	TRY(testgen_parse_rules(o->without, &to.rules));
 	if (!o->list)
 		TRY(found_check(&o->found));
@@ -469,7 +489,7 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 
 int cmd_testgen(int argc, char **argv)
 {
-	struct options o = { .time = DEFAULT_SECONDS, .depth = DEFAULT_DEPTH, .runs = 3 };
+	struct options o = { .time = DEFAULT_SECONDS, .depth = DEFAULT_DEPTH, .runs = 3, .threads = 2 };
 	const struct cmd_option options[] = {
 		{ "type", 't', "TYPE", CMD_TEXT, &o.type, "the type under test, like 'struct queue'; the likeliest one without" },
 		{ "globals", 0, NULL, CMD_FLAG, &o.globals, "test the functions that take no object: they share the library's\n"
@@ -480,6 +500,7 @@ int cmd_testgen(int argc, char **argv)
 		{ "tests", 'n', "N", CMD_UINT, &o.tests, "at most so many tests" },
 		{ "violations", 0, "N", CMD_UINT, &o.violations, "stop after so many" },
 		{ "depth", 0, "N", CMD_UINT, &o.depth, "calls in front of the threads, behind the constructor; 3 by default" },
+		{ "threads", 0, "N", CMD_UINT, &o.threads, "also tests of three to N threads, at most 4; 2 by default" },
 		{ "seed", 's', "S", CMD_UINT, &o.seed, "where random choices start from" },
 		{ "without", 0, "RULES", CMD_TEXT, &o.without, "switch pruning rules off: exception, stack, redundant,\n"
 		  "interfere, interleave, state, d1, d2, d3, b1, b2 or all,\n"

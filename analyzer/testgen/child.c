@@ -29,7 +29,7 @@ static uint64_t words[JOB_CALLS][JOB_ARGS]; /* out-parameters */
 static unsigned char buffers[JOB_CALLS][JOB_ARGS][JOB_BUFFER];
 static unsigned char blocks[JOB_CALLS][JOB_ARGS][JOB_BLOCK_BYTES] __attribute__((aligned(16)));
 static unsigned char in_memory[JOB_CALLS][256] __attribute__((aligned(16))); /* results */
-static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B */
+static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B, ... */
 static __thread int my_call = -1;
 
 static int64_t stub0(void) { return 0; }
@@ -320,27 +320,61 @@ static void make_part(unsigned part)
 
 /* ---- the three modes ---- */
 
-static sem_t turn[3];
+static sem_t turn[JOB_THREADS + 1];
 /*
- * A thread that ends gives its cache of free memory back, and could disturb the other by that: both are done first, then A
+ * A thread that ends gives its cache of free memory back, and could disturb the others by that: all are done first, then A
  * ends before B. What was freed twice is found then, in the same way each time.
  */
-static pthread_barrier_t both_done;
-static pthread_t threads[2];
+static pthread_barrier_t all_done;
+static pthread_t threads[JOB_THREADS];
+static unsigned nthreads; /* that were started: the first ones, or the one that is traced */
 
-static void end_in_turn(unsigned part, bool a)
+static void end_in_turn(unsigned index)
 {
-	pthread_barrier_wait(&both_done);
-	if (part == JOB_B && a)
-		pthread_join(threads[0], NULL);
+	pthread_barrier_wait(&all_done);
+	if (index)
+		pthread_join(threads[index - 1], NULL);
+}
+
+static void start_thread(void *(*f)(void *), unsigned part)
+{
+	if (pthread_create(&threads[nthreads], NULL, f, (void *)(uintptr_t)(part | nthreads << 8)))
+		_exit(0);
+	nthreads++;
+}
+
+/* Part and number of the thread, from its argument. */
+static unsigned begin_thread(void *arg, unsigned *index)
+{
+	unsigned part = (unsigned)(uintptr_t)arg & 0xff;
+
+	*index = (unsigned)(uintptr_t)arg >> 8;
+	my_thread = part - JOB_A + 1;
+	on_alternate_stack();
+	return part;
+}
+
+static bool has_calls(unsigned part)
+{
+	for (unsigned i = 0; i < job->ncalls; i++)
+		if (job->calls[i].part == part)
+			return true;
+	return false;
+}
+
+static unsigned count_threads(void)
+{
+	unsigned n = 0;
+
+	for (unsigned p = JOB_A; p < JOB_POST; p++)
+		n += has_calls(p);
+	return n;
 }
 
 static void *serial_thread(void *arg)
 {
-	unsigned part = (unsigned)(uintptr_t)arg;
+	unsigned index, part = begin_thread(arg, &index);
 
-	my_thread = part == JOB_A ? 1 : 2;
-	on_alternate_stack();
 	for (unsigned i = 0; i < job->norder; i++) {
 		if (job->calls[job->order[i]].part != part)
 			continue;
@@ -348,25 +382,26 @@ static void *serial_thread(void *arg)
 		make_call(job->order[i]);
 		sem_post(&turn[0]);
 	}
-	end_in_turn(part, true);
+	end_in_turn(index);
 	return NULL;
 }
 
 static void serial_in_threads(void)
 {
-	for (unsigned i = 0; i < 3; i++)
-		sem_init(&turn[i], 0, 0);
-	pthread_barrier_init(&both_done, NULL, 2);
-	for (uintptr_t i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, serial_thread, (void *)(JOB_A + i)))
-			_exit(0);
-	for (unsigned i = 0; i < job->norder; i++) {
-		unsigned part = job->calls[job->order[i]].part;
+	unsigned n = count_threads();
 
-		sem_post(&turn[part == JOB_A ? 1 : 2]);
+	for (unsigned i = 0; i <= JOB_THREADS; i++)
+		sem_init(&turn[i], 0, 0);
+	pthread_barrier_init(&all_done, NULL, n ? n : 1);
+	for (unsigned p = JOB_A; p < JOB_POST; p++)
+		if (has_calls(p))
+			start_thread(serial_thread, p);
+	for (unsigned i = 0; i < job->norder; i++) {
+		sem_post(&turn[job->calls[job->order[i]].part - JOB_A + 1]);
 		sem_wait(&turn[0]);
 	}
-	pthread_join(threads[1], NULL);
+	if (nthreads)
+		pthread_join(threads[nthreads - 1], NULL);
 }
 
 static void run_serial(void)
@@ -382,27 +417,34 @@ static void run_serial(void)
 
 static void *stepped_thread(void *arg)
 {
-	unsigned part = (unsigned)(uintptr_t)arg;
+	unsigned index, part = begin_thread(arg, &index);
 
-	my_thread = part == JOB_A ? 1 : 2;
-	on_alternate_stack();
 	step_thread(part - JOB_A);
 	make_part(part);
 	step_end();
-	end_in_turn(part, job->mode == JOB_CONCURRENT);
+	end_in_turn(index);
 	return NULL;
 }
 
-static void run_threads(bool a, bool b)
+static void run_threads(void)
 {
-	pthread_barrier_init(&both_done, NULL, a && b ? 2 : 1);
-	step_init(job);
-	if (a && pthread_create(&threads[0], NULL, stepped_thread, (void *)(uintptr_t)JOB_A))
-		_exit(0);
-	if (b && pthread_create(&threads[1], NULL, stepped_thread, (void *)(uintptr_t)JOB_B))
-		_exit(0);
+	bool takes_part[JOB_THREADS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < JOB_THREADS; i++) {
+		/* A part without calls is traced as well: what the prefix leads to is asked for. */
+		takes_part[i] = job->mode == JOB_TRACE ? job->traced == JOB_A + i : has_calls(JOB_A + i);
+		n += takes_part[i];
+	}
+	if (!n)
+		return;
+	pthread_barrier_init(&all_done, NULL, n);
+	step_init(job, takes_part);
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		if (takes_part[i])
+			start_thread(stepped_thread, JOB_A + i);
 	step_control();
-	pthread_join(threads[b], NULL);
+	pthread_join(threads[nthreads - 1], NULL);
 }
 
 /* Is it a value, not the address of something? */
@@ -423,7 +465,7 @@ static uint64_t hash_results(void)
 		const struct job_call *c = &job->calls[i];
 		int64_t v = c->result == API_VOID ? 0 : is_number(c) ? job->results[i] : job->results[i] != 0;
 
-		if (c->part == JOB_A || c->part == JOB_B)
+		if (c->part >= JOB_A && c->part < JOB_POST)
 			h = ((h ^ (uint64_t)v ^ (uint64_t)i << 56) * 1099511628211ull ^ job->filled[i]) * 1099511628211ull;
 	}
 	return h;
@@ -442,8 +484,7 @@ void run_job(struct job *j)
 		run_serial();
 	} else {
 		make_part(JOB_PREFIX);
-		run_threads(j->mode == JOB_CONCURRENT || j->traced == JOB_A,
-			    j->mode == JOB_CONCURRENT || j->traced == JOB_B);
+		run_threads();
 		if (j->mode == JOB_CONCURRENT)
 			make_part(JOB_POST);
 	}

@@ -417,6 +417,143 @@ static void thin(candidate_list_t *l, unsigned most)
 	*l = kept;
 }
 
+/* ---- more than two threads ---- */
+
+#define STOPS 6          /* of each of three threads, so many of the best are combined ... */
+#define STOPS_OF_MANY 3  /* ... and of each of more */
+#define RUNS_WHOLE 2     /* rank of a thread that does not stop */
+
+struct stop {
+	uint32_t step;
+	unsigned rank;
+};
+struct stops {
+	struct stop v[STOPS];
+	unsigned n, most;
+};
+
+/* Sorted by rank; the same step once. */
+static void add_stop(struct stops *s, uint32_t step, unsigned rank)
+{
+	unsigned at = 0, from;
+
+	for (from = 0; from < s->n && s->v[from].step != step; from++)
+		;
+	if (from < s->n && s->v[from].rank <= rank)
+		return;
+	if (from == s->n)
+		s->n += s->n < s->most;
+	while (at < s->n && at < from && s->v[at].rank <= rank)
+		at++;
+	if (at >= s->n)
+		return;
+	if (from >= s->n)
+		from = s->n - 1;
+	memmove(&s->v[at + 1], &s->v[at], (from - at) * sizeof *s->v);
+	s->v[at] = (struct stop){ step, rank };
+}
+
+/* Where it would stop for any other thread, and where it waits for a lock while it holds one. */
+static void find_stops(const struct trace *const *traces, unsigned n, unsigned i, struct stops *out)
+{
+	struct accesses own;
+
+	add_stop(out, JOB_NEVER, RUNS_WHOLE);
+	collect(traces[i], &own);
+	for (unsigned k = 0; k < own.nlocks; k++)
+		if (own.locks[k].nheld)
+			add_stop(out, own.locks[k].step, 0);
+	release(&own);
+	for (unsigned k = 0; k < n; k++) {
+		candidate_list_t list = { 0 };
+
+		if (k == i)
+			continue;
+		trace_candidates(traces[i], traces[k], MANY, &list);
+		for (size_t m = 0; m < list.n; m++)
+			if (!list.v[m].segments[0].thread)
+				add_stop(out, list.v[m].segments[0].until, list.v[m].rank);
+		vec_free(&list);
+	}
+}
+
+/*
+ * The threads of `order` stop one after the other, all but the last one, which runs to its end; then those that stopped
+ * go on, the last one first or the first one first.
+ */
+static void push_many(candidate_list_t *out, const unsigned *order, unsigned n, const struct stops *stops, const unsigned *at,
+		      bool first_first)
+{
+	struct candidate c = { .nsegments = 0 };
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct stop *s = i + 1 < n ? &stops[order[i]].v[at[i]] : NULL;
+
+		c.segments[c.nsegments++] = (struct job_segment){ (uint8_t)order[i], s ? s->step : JOB_NEVER };
+		c.rank += s ? s->rank : 0;
+		c.place = c.place * 0x9e3779b97f4a7c15ull + order[i] + (s ? (uint64_t)s->step << 8 : 0);
+	}
+	for (unsigned i = 0; i + 1 < n; i++) {
+		unsigned k = first_first ? i : n - 2 - i;
+
+		if (stops[order[k]].v[at[k]].step != JOB_NEVER)
+			c.segments[c.nsegments++] = (struct job_segment){ (uint8_t)order[k], JOB_NEVER };
+	}
+	/* One that stops first of all; of one that stopped there is only one way to go on. */
+	if (c.segments[0].until != JOB_NEVER && (!first_first || c.nsegments > n + 1))
+		vec_push(out, c);
+}
+
+static void combine_stops(const unsigned *order, unsigned n, const struct stops *stops, candidate_list_t *out)
+{
+	unsigned at[JOB_THREADS] = { 0 }, i;
+
+	do {
+		push_many(out, order, n, stops, at, false);
+		push_many(out, order, n, stops, at, true);
+		for (i = 0; i + 1 < n && ++at[i] == stops[order[i]].n; i++)
+			at[i] = 0;
+	} while (i + 1 < n && out->n < MOST_CANDIDATES);
+}
+
+/* Every order in which the threads may begin. */
+static void permute(unsigned *order, unsigned from, unsigned n, const struct stops *stops, candidate_list_t *out)
+{
+	if (from == n) {
+		combine_stops(order, n, stops, out);
+		return;
+	}
+	for (unsigned i = from; i < n; i++) {
+		unsigned x = order[from], y = order[i];
+
+		order[from] = y;
+		order[i] = x;
+		permute(order, from + 1, n, stops, out);
+		order[from] = x;
+		order[i] = y;
+	}
+}
+
+void lab_candidates(const struct trace *const *traces, unsigned n, unsigned most, candidate_list_t *out)
+{
+	struct stops stops[JOB_THREADS];
+	unsigned order[JOB_THREADS];
+
+	if (n <= 2) {
+		trace_candidates(traces[0], traces[1], most, out);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		stops[i] = (struct stops){ .most = n == 3 ? STOPS : STOPS_OF_MANY };
+		find_stops(traces, n, i, &stops[i]);
+		order[i] = i;
+	}
+	permute(order, 0, n, stops, out);
+	if (out->n > 1)
+		qsort(out->v, out->n, sizeof *out->v, by_rank);
+	thin(out, most);
+}
+
 void trace_candidates(const struct trace *a, const struct trace *b, unsigned most, candidate_list_t *out)
 {
 	struct accesses x, y;

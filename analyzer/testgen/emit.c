@@ -15,20 +15,14 @@ struct emitter {
 	bool prints;     /* what the threads' calls return */
 	bool strings;    /* some value is a std::string */
 	bool texts;      /* some buffer begins with a text */
+	unsigned threads;
 };
-
-static const struct seq *part_of(const struct test *t, unsigned part)
-{
-	const struct seq *parts[] = { &t->prefix, &t->a, &t->b, &t->post };
-
-	return parts[part];
-}
 
 static bool uses(const struct test *t, int function)
 {
 	for (unsigned p = 0; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(t, p)->n; i++)
-			if (part_of(t, p)->calls[i].function == function)
+		for (unsigned i = 0; i < test_part_of(t, p)->n; i++)
+			if (test_part_of(t, p)->calls[i].function == function)
 				return true;
 	return false;
 }
@@ -36,9 +30,9 @@ static bool uses(const struct test *t, int function)
 static bool uses_kind(const struct test *t, enum seq_value_kind kind)
 {
 	for (unsigned p = 0; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(t, p)->n; i++)
-			for (unsigned k = 0; k < part_of(t, p)->calls[i].nargs; k++)
-				if (part_of(t, p)->calls[i].args[k].kind == kind)
+		for (unsigned i = 0; i < test_part_of(t, p)->n; i++)
+			for (unsigned k = 0; k < test_part_of(t, p)->calls[i].nargs; k++)
+				if (test_part_of(t, p)->calls[i].args[k].kind == kind)
 					return true;
 	return false;
 }
@@ -103,8 +97,8 @@ static bool is_filled(const struct emitter *e, int object)
 	if (!e->a->objects.v[object].flat)
 		return false;
 	for (unsigned p = 0; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(e->t, p)->n; i++) {
-			const struct seq_call *c = &part_of(e->t, p)->calls[i];
+		for (unsigned i = 0; i < test_part_of(e->t, p)->n; i++) {
+			const struct seq_call *c = &test_part_of(e->t, p)->calls[i];
 			const struct api_function *f = &e->a->functions.v[c->function];
 
 			if (f->result.kind == API_STRUCT && f->result.object == object)
@@ -207,10 +201,10 @@ static void find_functions(struct emitter *e)
 static bool fills_buffers(const struct test *t)
 {
 	for (unsigned p = 0; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(t, p)->n; i++)
-			for (unsigned k = 0; k < part_of(t, p)->calls[i].nargs; k++)
-				if (part_of(t, p)->calls[i].args[k].kind == SEQ_BUFFER &&
-				    part_of(t, p)->calls[i].args[k].text)
+		for (unsigned i = 0; i < test_part_of(t, p)->n; i++)
+			for (unsigned k = 0; k < test_part_of(t, p)->calls[i].nargs; k++)
+				if (test_part_of(t, p)->calls[i].args[k].kind == SEQ_BUFFER &&
+				    test_part_of(t, p)->calls[i].args[k].text)
 					return true;
 	return false;
 }
@@ -219,8 +213,8 @@ static bool fills_buffers(const struct test *t)
 static bool calls_back(const struct emitter *e, int64_t number)
 {
 	for (unsigned p = 0; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(e->t, p)->n; i++) {
-			const struct seq_call *c = &part_of(e->t, p)->calls[i];
+		for (unsigned i = 0; i < test_part_of(e->t, p)->n; i++) {
+			const struct seq_call *c = &test_part_of(e->t, p)->calls[i];
 
 			for (unsigned k = 0; k < c->nargs; k++) {
 				const struct api_type *t = &e->a->functions.v[c->function].params[k];
@@ -368,9 +362,9 @@ static void value(struct emitter *e, const struct seq_call *c, unsigned k, unsig
 static bool is_common(const struct emitter *e, unsigned call)
 {
 	for (unsigned p = JOB_PREFIX; p < JOB_PARTS; p++)
-		for (unsigned i = 0; i < part_of(e->t, p)->n; i++)
-			for (unsigned k = 0; k < part_of(e->t, p)->calls[i].nargs; k++) {
-				const struct seq_value *v = &part_of(e->t, p)->calls[i].args[k];
+		for (unsigned i = 0; i < test_part_of(e->t, p)->n; i++)
+			for (unsigned k = 0; k < test_part_of(e->t, p)->calls[i].nargs; k++) {
+				const struct seq_value *v = &test_part_of(e->t, p)->calls[i].args[k];
 
 				if (v->kind == SEQ_PREFIX && v->number == call)
 					return true;
@@ -464,17 +458,41 @@ static void call(struct emitter *e, const struct seq *s, unsigned i, bool prefix
 
 static void calls(struct emitter *e, unsigned part)
 {
-	const struct seq *s = part_of(e->t, part);
+	const struct seq *s = test_part_of(e->t, part);
 
 	e->first = test_first(e->t, part);
 	for (unsigned i = 0; i < s->n; i++)
 		call(e, s, i, part == JOB_PREFIX);
 }
 
+static const char *all_of(const struct emitter *e)
+{
+	return e->threads == 2 ? "both" : "all";
+}
+
+static void declare_threads(struct emitter *e)
+{
+	fprintf(e->f, "static pthread_barrier_t %s_done; /* a thread that ends frees memory of its own: %s, then A, then B%s */\n"
+		"static pthread_t ", all_of(e), all_of(e), e->threads > 2 ? ", ..." : "");
+	for (unsigned i = 0; i < e->threads; i++)
+		fprintf(e->f, "%s%c", i ? ", " : "", 'a' + i);
+	fputs(";\n", e->f);
+}
+
+static void thread(struct emitter *e, unsigned i)
+{
+	fprintf(e->f, "\nstatic void *thread_%c(void *unused)\n{\n", 'a' + i);
+	calls(e, JOB_A + i);
+	fprintf(e->f, "\tpthread_barrier_wait(&%s_done);\n", all_of(e));
+	if (i)
+		fprintf(e->f, "\tpthread_join(%c, NULL);\n", 'a' + i - 1);
+	fputs("\treturn unused;\n}\n", e->f);
+}
+
 void emit_test(const struct api *a, const struct test *t, const char *remark, const char *program, bool prints,
 	       FILE *f)
 {
-	struct emitter e = { .f = f, .a = a, .t = t, .program = program, .prints = prints };
+	struct emitter e = { .f = f, .a = a, .t = t, .program = program, .prints = prints, .threads = test_threads(t) };
 
 	fprintf(f, "/*\n%s */\n", remark);
 	if (program)
@@ -483,25 +501,25 @@ void emit_test(const struct api *a, const struct test *t, const char *remark, co
 		"#include <string.h>\n\n");
 	declare_types(&e);
 	declare_functions(&e);
-	fprintf(f, "\n%sstatic pthread_barrier_t both_done; /* a thread that ends frees memory of its own: both, then A, then B */\nstatic pthread_t a, b;\n",
-		t->object_call == TEST_NO_OBJECT ? "" : "static void *shared;\n");
+	fprintf(f, "\n%s", t->object_call == TEST_NO_OBJECT ? "" : "static void *shared;\n");
+	declare_threads(&e);
 	for (unsigned i = 0; i < t->prefix.n; i++)
 		if (is_common(&e, i) && i != t->object_call)
 			fprintf(f, "static void *v%u;\n", i);
 	helpers(&e);
 	fputs(heap_as_text, f);
-	fputs("\nstatic void *thread_a(void *unused)\n{\n", f);
-	calls(&e, JOB_A);
-	fputs("\tpthread_barrier_wait(&both_done);\n\treturn unused;\n}\n\nstatic void *thread_b(void *unused)\n{\n", f);
-	calls(&e, JOB_B);
-	fputs("\tpthread_barrier_wait(&both_done);\n\tpthread_join(a, NULL);\n\treturn unused;\n}\n\nint main(void)\n{\n"
+	for (unsigned i = 0; i < e.threads; i++)
+		thread(&e, i);
+	fputs("\nint main(void)\n{\n"
 	      "\tmallopt(M_PERTURB, 0xa5); /* memory that is freed or fresh holds a pattern */\n"
 	      "\tmallopt(M_ARENA_MAX, 1);   /* one heap for all threads */\n", f);
 	if (program)
 		find_functions(&e);
 	calls(&e, JOB_PREFIX);
-	fputs("\tpthread_barrier_init(&both_done, NULL, 2);\n\tpthread_create(&a, NULL, thread_a, NULL);\n\tpthread_create(&b, NULL, thread_b, NULL);\n"
-	      "\tpthread_join(b, NULL);\n", f);
+	fprintf(f, "\tpthread_barrier_init(&%s_done, NULL, %u);\n", all_of(&e), e.threads);
+	for (unsigned i = 0; i < e.threads; i++)
+		fprintf(f, "\tpthread_create(&%c, NULL, thread_%c, NULL);\n", 'a' + i, 'a' + i);
+	fprintf(f, "\tpthread_join(%c, NULL);\n", 'a' + e.threads - 1);
 	e.prints = false;
 	calls(&e, JOB_POST);
 	fputs("\treturn 0;\n}\n", f);

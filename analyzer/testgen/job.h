@@ -14,13 +14,15 @@
 #define JOB_ARGS 24          /* of a call, structures taken apart */
 #define JOB_BLOCK_BYTES 1024 /* of a structure that a call gets the address of */
 #define JOB_STORAGE 16384    /* bytes of objects that are initialised in place, all together */
-#define JOB_SEGMENTS 6
+#define JOB_THREADS 4        /* that a test may have */
+#define JOB_SEGMENTS 24      /* turns of an order */
 #define JOB_FRAMES 48
 #define JOB_EVENTS 32768     /* accesses and lock operations of a thread that are kept */
 #define JOB_STEPS 131072     /* instructions of a thread that are stepped through; then it runs freely */
 #define JOB_NEVER UINT32_MAX
 
-enum job_part { JOB_PREFIX, JOB_A, JOB_B, JOB_POST, JOB_PARTS };
+/* Between A and POST: one part for each thread. */
+enum job_part { JOB_PREFIX, JOB_A, JOB_B, JOB_POST = JOB_A + JOB_THREADS, JOB_PARTS };
 
 enum job_arg_kind {
 	JOB_NUMBER,   /* value */
@@ -58,10 +60,10 @@ struct job_call {
 enum job_mode {
 	JOB_SERIAL,     /* the parts' calls in `order`, natively, each part in a thread of its own or all in one */
 	JOB_TRACE,      /* the prefix natively, then part `traced` stepped through */
-	JOB_CONCURRENT, /* parts A and B in two threads, as `segments` say */
+	JOB_CONCURRENT, /* each thread's part in a thread, as `segments` say */
 };
 
-/* Thread 0 runs part A, thread 1 part B. */
+/* Thread 0 runs part A, thread 1 part B, and so on. */
 struct job_segment {
 	uint8_t thread;
 	uint32_t until; /* before this step of the thread; JOB_NEVER: until it ends */
@@ -127,22 +129,22 @@ struct job {
 	enum job_end end;
 	int32_t status;      /* signal or exit status */
 	int32_t calls_done;
-	uint8_t failed_thread; /* 0: the first (prefix, post), 1: A, 2: B */
+	uint8_t failed_thread; /* 0: the first (prefix, post), 1: A, 2: B, ... */
 	int32_t failed_call;
 	uint64_t fault_address, fault_pc;
 	uint32_t nframes;
 	uint64_t frames[JOB_FRAMES]; /* innermost first: pcs of this run */
 	uint64_t bias, text_start, text_end;
 	uint64_t data_start, data_end; /* the library's own variables */
-	uint64_t waits_for[2]; /* lock addresses, of a deadlock; 0: not known */
-	uint64_t waits_pc[2];
+	uint64_t waits_for[JOB_THREADS]; /* lock addresses, of a deadlock; 0: not known */
+	uint64_t waits_pc[JOB_THREADS];
 	uint64_t state;      /* hash of what is reachable from the object */
 	uint64_t results_hash;
 	int64_t results[JOB_CALLS];
 	uint64_t filled[JOB_CALLS]; /* hash of the numbers that the call was given the addresses of */
 	bool ran[JOB_CALLS];
 	char said[512];      /* the end of what it wrote to standard error */
-	struct job_thread thread[2];
+	struct job_thread thread[JOB_THREADS];
 };
 
 #endif

@@ -96,7 +96,7 @@ void failure_of(const struct job *j, struct failure *out)
 		if (in_library(j, j->frames[i] - (i != 0)))
 			out->frames[out->nframes++] = j->frames[i] - j->bias - (i != 0);
 	if (j->end == JOB_DEADLOCK)
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0; i < JOB_THREADS; i++) {
 			int32_t call = j->thread[i].in_call;
 
 			if (call >= 0 && call < JOB_CALLS)
@@ -119,8 +119,8 @@ uint64_t failure_print(const struct failure *f)
 	uint64_t h = mix(mix(14695981039346656037ull, f->end), (uint64_t)f->status), x = 0;
 
 	if (f->end == JOB_DEADLOCK)
-		/* Either thread may be either. */
-		return mix(h, f->waits[0] + f->waits[1]);
+		/* Any thread may be any. */
+		return mix(h, f->waits[0] + f->waits[1] + f->waits[2] + f->waits[3]);
 	for (unsigned i = 0; i < f->nframes && i < 2; i++)
 		x = mix(x, f->frames[i]);
 	return mix(h, x);
@@ -156,7 +156,7 @@ typedef VEC(struct ending) endings_t;
 
 struct orders {
 	endings_t endings; /* when they are asked for */
-	unsigned first[2], count[2], done[2];
+	unsigned first[JOB_THREADS], count[JOB_THREADS], done[JOB_THREADS];
 	uint8_t order[JOB_CALLS];
 	unsigned n, executed;
 	bool fails;
@@ -192,12 +192,12 @@ static err_t orders_from(struct lab *lab, const struct test *t, struct orders *o
 {
 	if (o->fails || o->executed >= MOST_LINEARISATIONS)
 		return NULL;
-	if (o->done[0] == o->count[0] && o->done[1] == o->count[1]) {
+	if (!memcmp(o->done, o->count, sizeof o->done)) {
 		o->executed++;
 		TRY(run_order(lab, t, o, false, &o->fails));
 		return o->fails ? NULL : run_order(lab, t, o, true, &o->fails);
 	}
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < JOB_THREADS; i++) {
 		if (o->done[i] == o->count[i])
 			continue;
 		o->order[o->n++] = (uint8_t)(o->first[i] + o->done[i]++);
@@ -210,9 +210,20 @@ static err_t orders_from(struct lab *lab, const struct test *t, struct orders *o
 	return NULL;
 }
 
+static struct orders orders_of(const struct test *t)
+{
+	struct orders o = { .n = 0 };
+
+	for (unsigned i = 0; i < JOB_THREADS; i++) {
+		o.first[i] = test_first(t, JOB_A + i);
+		o.count[i] = t->part[i].n;
+	}
+	return o;
+}
+
 err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails)
 {
-	struct orders o = { .first = { test_first(t, JOB_A), test_first(t, JOB_B) }, .count = { t->a.n, t->b.n } };
+	struct orders o = orders_of(t);
 	err_t e = orders_from(lab, t, &o);
 
 	*n = o.executed;
@@ -315,7 +326,8 @@ static bool place_to_stop(const struct job_thread *t, unsigned thread, uint32_t 
  */
 static void make_edges(const struct job *j, struct violation *v)
 {
-	uint32_t at[2] = { 0, 0 };
+	uint32_t at[JOB_THREADS] = { 0 };
+	const struct lab_place *failed = NULL; /* who has failed goes no further, nor does anybody else */
 
 	for (unsigned i = 0; i + 1 < v->nsegments; i++) {
 		const struct job_segment *s = &v->segments[i], *next = &v->segments[i + 1];
@@ -327,13 +339,17 @@ static void make_edges(const struct job *j, struct violation *v)
 		at[s->thread] = until;
 		if (next->thread == s->thread || !place_to_stop(to, next->thread, at[next->thread], &e.target))
 			continue;
-		if (s->until == JOB_NEVER && v->failure.thread == s->thread + 1u && from->nsteps)
-			/* It fails there: the other stays where it is. */
+		if (failed)
+			e.source = *failed;
+		else if (s->until == JOB_NEVER && v->failure.thread == s->thread + 1u && from->nsteps)
+			/* It fails there: the others stay where they are. */
 			e.source = (struct lab_place){ s->thread, place_at(from, from->nsteps - 1), JOB_NEVER, true };
 		else if (!(cut ? place_of_last_call(from, s->thread, &e.source) :
 			    place_before(from, s->thread, until, &e.source)))
 			continue;
 		v->edges[v->nedges++] = e;
+		if (e.source.n == JOB_NEVER)
+			failed = &v->edges[v->nedges - 1].source;
 	}
 }
 
@@ -397,7 +413,7 @@ static struct test looking_at(const struct lab *lab, const struct test *t, bool 
 	return *looks ? more : *t;
 }
 
-err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
+err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *const *traces,
 		  lab_wanted *wanted, void *arg, bool *found, struct violation *out)
 {
 	candidate_list_t list = { 0 };
@@ -406,7 +422,7 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, 
 	err_t e = NULL;
 
 	*found = false;
-	trace_candidates(a, b, MOST_CANDIDATES, &list);
+	lab_candidates(traces, test_threads(t), MOST_CANDIDATES, &list);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
 		e = run_candidate(lab, looks ? &more : t, &list.v[i], true);
 		if (e || !has_failed(lab->server.job))
@@ -425,7 +441,7 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, 
 
 static err_t endings_of(struct lab *lab, const struct test *t, endings_t *out, unsigned *n, bool *known)
 {
-	struct orders o = { .first = { test_first(t, JOB_A), test_first(t, JOB_B) }, .count = { t->a.n, t->b.n } };
+	struct orders o = orders_of(t);
 	err_t e = orders_from(lab, t, &o);
 
 	*out = o.endings;
@@ -458,12 +474,15 @@ static bool leaves_marks(const struct trace *t, const struct seq *s)
  * The words of read-write locks and the unused bytes of fresh memory show what came when, though nothing depends on
  * it. Nor does a state count that is another one when the same order runs in one thread instead of two.
  */
-static bool state_counts(const struct trace *a, const struct trace *b, const struct test *t, const endings_t *l)
+static bool state_counts(const struct trace *const *traces, const struct test *t, const endings_t *l)
 {
 	for (size_t i = 0; i + 1 < l->n; i += 2)
 		if (l->v[i].state != l->v[i + 1].state)
 			return false;
-	return !leaves_marks(a, &t->a) && !leaves_marks(b, &t->b);
+	for (unsigned i = 0; i < test_threads(t); i++)
+		if (leaves_marks(traces[i], &t->part[i]))
+			return false;
+	return true;
 }
 
 /* What changes from run to run, like a clock, says nothing: both sides have to end the same way again. */
@@ -494,7 +513,7 @@ static err_t confirm_ending(struct lab *lab, const struct test *t, const struct 
 	return e;
 }
 
-err_t lab_compare(struct lab *lab, const struct test *given, const struct trace *a, const struct trace *b, bool *found,
+err_t lab_compare(struct lab *lab, const struct test *given, const struct trace *const *traces, bool *found,
 		  struct violation *out)
 {
 	const struct job *j = lab->server.job;
@@ -508,9 +527,9 @@ err_t lab_compare(struct lab *lab, const struct test *given, const struct trace 
 	t.post.n = 0; /* the object is looked at */
 	lab->ends = true;
 	err_t e = endings_of(lab, &t, &endings, &n, &known);
-	state = state_counts(a, b, &t, &endings);
+	state = state_counts(traces, &t, &endings);
 	if (!e && known)
-		trace_candidates(a, b, MOST_CANDIDATES, &list);
+		lab_candidates(traces, test_threads(&t), MOST_CANDIDATES, &list);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
 		e = run_candidate(lab, &t, &list.v[i], true);
 		struct ending end = { j->results_hash, j->state };

@@ -38,13 +38,13 @@ void trace_free(struct trace *t);
 struct failure {
 	enum job_end end;
 	int status;
-	unsigned thread;     /* 1: A, 2: B, 0: the calls before or after */
+	unsigned thread;     /* 1: A, 2: B, ...; 0: the calls before or after */
 	uint64_t address;
 	uint32_t nframes;    /* in the library, innermost first; offsets */
 	uint64_t frames[JOB_FRAMES];
 	bool outside;        /* the fault itself was in another library, called from frames[0] */
-	uint64_t waits[2];   /* deadlock: places where A and B wait; 0: it does not */
-	uint64_t calls[2];   /* deadlock: the functions that A and B were in, as called */
+	uint64_t waits[JOB_THREADS]; /* deadlock: places where A, B, ... wait; 0: it does not */
+	uint64_t calls[JOB_THREADS]; /* deadlock: the functions that they were in, as called */
 	char *said;          /* on standard error, or NULL */
 };
 
@@ -56,7 +56,7 @@ const char *failure_kind(const struct failure *f);
 
 /* One end of an ordering: a place, and which execution of it by its thread. */
 struct lab_place {
-	unsigned thread; /* 0: A, 1: B */
+	unsigned thread; /* 0: A, 1: B, ... */
 	uint32_t offset;
 	uint32_t n;      /* from 1; JOB_NEVER: it never comes */
 	bool after;
@@ -87,10 +87,10 @@ void violation_free(struct violation *v);
 typedef bool lab_wanted(void *arg, const struct failure *f);
 
 /*
- * Explores interleavings of the test's A and B. *found: one failed in a way that is wanted and that no
- * linearisation shows; out is filled then.
+ * Explores interleavings of the test's threads; traces: what each does alone. *found: one failed in a way that is wanted
+ * and that no linearisation shows; out is filled then.
  */
-err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
+err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *const *traces,
 		  lab_wanted *wanted, void *arg, bool *found, struct violation *out);
 
 /*
@@ -100,10 +100,10 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *a, 
 err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violation *v);
 
 /*
- * Do interleavings of A and B that do not fail return something, or leave the object in a state (state.c), that no
+ * Do interleavings of the threads that do not fail return something, or leave the object in a state (state.c), that no
  * linearisation does? *found: one does, each time; out->failure is empty then.
  */
-err_t lab_compare(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b, bool *found,
+err_t lab_compare(struct lab *lab, const struct test *t, const struct trace *const *traces, bool *found,
 		  struct violation *out);
 
 /* All orders of whole calls, each in a fresh process. *fails: one of them does. *n: executed. */
@@ -117,13 +117,15 @@ bool trace_interferes(const struct trace *a, const struct trace *b);
 bool trace_interleaves(const struct trace *a, const struct trace *b);
 
 struct candidate {
-	struct job_segment segments[4];
+	struct job_segment segments[JOB_SEGMENTS];
 	unsigned nsegments;
 	unsigned rank;
 	uint64_t place; /* the instructions that the stops are for: equal ones are the same decision in another round */
 };
 typedef VEC(struct candidate) candidate_list_t;
-/* Interleavings worth trying, best first. */
+/* Interleavings of n threads worth trying, best first. */
+void lab_candidates(const struct trace *const *traces, unsigned n, unsigned most, candidate_list_t *out);
+/* The same of two. */
 void trace_candidates(const struct trace *a, const struct trace *b, unsigned most, candidate_list_t *out);
 
 #endif

@@ -53,18 +53,25 @@ static bool drop(struct seq *s, unsigned call)
 static err_t try_test(struct lab *lab, const struct test *t, struct minimising *m, bool *found, struct violation *v)
 {
 	struct test alone = *t;
-	struct trace a, b = { 0 };
+	struct trace traces[JOB_THREADS] = { 0 };
+	const struct trace *of[JOB_THREADS];
 	struct violation smaller;
+	bool good = true;
+	err_t e = NULL;
 
 	/* Each side is traced from the state that the prefix leaves. */
 	alone.post.n = 0; /* they are not traced */
-	TRY(lab_trace(lab, &alone, JOB_A, &a));
-	err_t e = lab_trace(lab, &alone, JOB_B, &b);
 	*found = false;
-	if (!e && a.end == JOB_DONE && b.end == JOB_DONE)
-		e = lab_explore(lab, t, &a, &b, is_same, m, found, &smaller);
-	trace_free(&a);
-	trace_free(&b);
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		of[i] = &traces[i];
+	for (unsigned i = 0; i < test_threads(t) && !e && good; i++) {
+		e = lab_trace(lab, &alone, JOB_A + i, &traces[i]);
+		good = traces[i].end == JOB_DONE;
+	}
+	if (!e && good)
+		e = lab_explore(lab, t, of, is_same, m, found, &smaller);
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		trace_free(&traces[i]);
 	if (e || !*found)
 		return e;
 	smaller.seconds = v->seconds;
@@ -74,19 +81,34 @@ static err_t try_test(struct lab *lab, const struct test *t, struct minimising *
 	return NULL;
 }
 
-static struct seq *part_of(struct test *t, enum job_part part)
+/* Those that are left stand in a row. */
+static void close_ranks(struct test *t)
 {
-	return part == JOB_PREFIX ? &t->prefix : part == JOB_A ? &t->a : part == JOB_B ? &t->b : &t->post;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		if (t->part[i].n)
+			t->part[n++] = t->part[i];
+	while (n < JOB_THREADS)
+		t->part[n++].n = 0;
 }
 
-/* A thread without calls is none; what makes and ends the object stays. */
+static bool renumber_all(struct test *t, unsigned call)
+{
+	for (unsigned p = JOB_PREFIX; p < JOB_PARTS; p++)
+		if (!renumber(test_part(t, p), call))
+			return false;
+	return true;
+}
+
+/* A thread without calls is none, and two are needed; what makes and ends the object stays. */
 static bool is_needed(const struct lab *lab, const struct test *t, const struct seq *s, enum job_part part, unsigned i)
 {
 	if (part == JOB_PREFIX)
 		return i == t->object_call;
 	if (part == JOB_POST)
 		return lab->api->functions.v[s->calls[i].function].role != API_METHOD;
-	return s->n == 1;
+	return s->n == 1 && test_threads(t) == 2;
 }
 
 /* From the last call to the first: what only a dropped call needed can be dropped, too. */
@@ -95,16 +117,17 @@ static err_t shorten(struct lab *lab, struct minimising *m, enum job_part part, 
 	/* The calls that set the library up are asked for. */
 	unsigned least = part == JOB_PREFIX ? lab->asked : 0;
 
-	for (unsigned i = part_of(&v->test, part)->n; i-- > least && !lab_expired(lab);) {
+	for (unsigned i = test_part(&v->test, part)->n; i-- > least && !lab_expired(lab);) {
 		struct test t = v->test;
-		struct seq *s = part_of(&t, part);
+		struct seq *s = test_part(&t, part);
 		bool found;
 
-		if (is_needed(lab, &t, s, part, i))
+		/* A thread that went away left its number to another one. */
+		if (i >= s->n || is_needed(lab, &t, s, part, i))
 			continue;
-		if (!drop(s, i) || (part == JOB_PREFIX && !(renumber(&t.prefix, i) && renumber(&t.a, i) &&
-							    renumber(&t.b, i) && renumber(&t.post, i))))
+		if (!drop(s, i) || (part == JOB_PREFIX && !renumber_all(&t, i)))
 			continue;
+		close_ranks(&t);
 		if (part == JOB_PREFIX && t.object_call != TEST_NO_OBJECT && i < t.object_call)
 			t.object_call--;
 		TRY(try_test(lab, &t, m, &found, v));
@@ -124,7 +147,7 @@ err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violat
 	do {
 		before = test_calls(&v->test);
 		e = shorten(lab, &m, JOB_POST, v);
-		for (unsigned part = JOB_PREFIX; part <= JOB_B && !e; part++)
+		for (unsigned part = JOB_PREFIX; part < JOB_POST && !e; part++)
 			e = shorten(lab, &m, (enum job_part)part, v);
 	} while (!e && test_calls(&v->test) < before);
 	lab->looks = looks;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define STATES_OF_A_PAIR 4  /* coverage knows no values: the same pair may fail only from or with the next state */
+#define MOST_GROUPS 4096    /* tests of three or more threads from one state */
 #define NO_CANDIDATE 100    /* rank of a pair without an interleaving */
 
 bool search_on(const struct search *s, enum testgen_rule rule)
@@ -75,27 +76,39 @@ bool testgen_is_elsewhere(const struct testgen_options *o, const struct api *a, 
 
 	if (!o->parts)
 		return false;
-	h = hash_text(hash_text(hash_text(h, seq_text(a, &t->prefix)), seq_text(a, &t->a)), seq_text(a, &t->b));
+	for (unsigned p = JOB_PREFIX; p < JOB_POST; p++)
+		h = p < JOB_A + 2 || test_part_of(t, p)->n ? hash_text(h, seq_text(a, test_part_of(t, p))) : h;
 	if ((h >> 20) % o->parts != o->part - 1)
 		return true;
 	return *skipped < o->skip && ++*skipped;
 }
 
-static err_t try_pair(struct search *s, const struct pair *pair)
+/* Calls from the same state, one for each thread. */
+struct group {
+	const struct prefix *prefix;
+	const struct seq *moves[JOB_THREADS];
+	const struct trace *traces[JOB_THREADS];
+	unsigned n, rank;
+};
+
+static err_t try_group(struct search *s, const struct group *g)
 {
-	struct test t = search_test(pair->prefix, pair->move_a, pair->move_b);
+	struct test t = search_test(g->prefix, NULL, NULL);
 	struct violation v;
 	bool found = false;
 	err_t e = NULL;
 
+	for (unsigned i = 0; i < g->n; i++)
+		t.part[i] = *g->moves[i];
 	if (testgen_is_elsewhere(s->o, s->lab->api, &t, &s->skipped)) {
 		s->done |= lab_expired(s->lab);
 		return NULL;
 	}
 	seq_ending(&s->lab->pools, &t.post);
 	s->r->tests++;
+	s->r->groups += g->n > 2;
 	search_show(s);
-	TRY(lab_explore(s->lab, &t, pair->a, pair->b, is_new, s, &found, &v));
+	TRY(lab_explore(s->lab, &t, g->traces, is_new, s, &found, &v));
 	if (found) {
 		v.seconds = child_now() - s->began;
 		v.number = s->r->tests;
@@ -106,7 +119,7 @@ static err_t try_pair(struct search *s, const struct pair *pair)
 		vec_push(&s->r->violations, v);
 	}
 	if (!found)
-		e = testgen_compare(s->lab, s->o, &t, pair->a, pair->b, s->began, s->r);
+		e = testgen_compare(s->lab, s->o, &t, g->traces, s->began, s->r);
 	if (!e && s->o->save)
 		e = s->o->save(s->o->save_arg, s->lab, s->r);
 	s->done = s->done || lab_expired(s->lab) || (s->o->most_tests && s->r->tests >= s->o->most_tests) ||
@@ -174,14 +187,79 @@ void search_consider(struct search *s, struct pair pair, pairs_t *list)
 	vec_push(list, pair);
 }
 
+static struct group group_of(const struct pair *p)
+{
+	return (struct group){ p->prefix, { p->move_a, p->move_b }, { p->a, p->b }, 2, p->rank };
+}
+
+/* Adds to the group what makes a pair with its first call; a call twice where it makes one with itself. */
+static bool enlarge(struct group *g, const struct pair *p)
+{
+	bool first = p->move_a == g->moves[0];
+
+	if (p->prefix != g->prefix || (!first && p->move_b != g->moves[0]))
+		return false;
+	g->moves[g->n] = first ? p->move_b : p->move_a;
+	g->traces[g->n++] = first ? p->b : p->a;
+	g->rank += p->rank;
+	return true;
+}
+
+static int by_group_rank(const void *x, const void *y)
+{
+	const struct group *a = x, *b = y;
+
+	return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : a < b ? -1 : a > b;
+}
+
+typedef VEC(struct group) groups_t;
+
+static void gather(const pairs_t *list, const struct group *from, size_t behind, unsigned n, groups_t *out)
+{
+	for (size_t k = behind; k < list->n && out->n < MOST_GROUPS; k++) {
+		struct group g = *from;
+
+		if (!enlarge(&g, &list->v[k]))
+			continue;
+		if (g.n == n)
+			vec_push(out, g);
+		else
+			gather(list, &g, k, n, out);
+	}
+}
+
+/* Pairs with a call in common are a test of three threads, and so on. */
+static err_t try_groups(struct search *s, const pairs_t *list, unsigned n)
+{
+	groups_t groups = { 0 };
+	err_t e = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct group g = group_of(&list->v[i]);
+
+		gather(list, &g, list->v[i].move_a == list->v[i].move_b ? i : i + 1, n, &groups);
+	}
+	if (groups.n > 1)
+		qsort(groups.v, groups.n, sizeof *groups.v, by_group_rank);
+	for (size_t i = 0; i < groups.n && !e && !s->done; i++)
+		e = try_group(s, &groups.v[i]);
+	vec_free(&groups);
+	return e;
+}
+
 err_t search_pairs(struct search *s, pairs_t *list)
 {
 	err_t e = NULL;
 
 	if (list->n > 1)
 		qsort(list->v, list->n, sizeof *list->v, by_rank);
-	for (size_t i = 0; i < list->n && !e && !s->done; i++)
-		if (list->v[i].rank < NO_CANDIDATE)
-			e = try_pair(s, &list->v[i]);
+	for (size_t i = 0; i < list->n && !e && !s->done; i++) {
+		struct group g = group_of(&list->v[i]);
+
+		if (g.rank < NO_CANDIDATE)
+			e = try_group(s, &g);
+	}
+	for (unsigned n = 3; n <= s->o->threads && !e && !s->done; n++)
+		e = try_groups(s, list, n);
 	return e;
 }

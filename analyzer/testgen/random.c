@@ -119,17 +119,25 @@ static err_t save(struct random *r)
 static err_t one_test(struct random *r, const struct plan *p, const struct suffix *a, const struct suffix *b)
 {
 	struct test t = { .prefix = p->prefix, .a = a->s, .b = b->s, .object_call = p->object_call };
+	const struct trace *traces[JOB_THREADS] = { &a->trace, &b->trace };
 	struct violation v;
 	bool found = false;
 
+	/* Further threads run other suffixes of the same prefix. */
+	for (unsigned i = 2; i < r->o->threads; i++) {
+		const struct suffix *more = &p->suffixes[pick(r, p->n)];
+
+		t.part[i] = more->s;
+		traces[i] = &more->trace;
+	}
 	if (testgen_is_elsewhere(r->o, r->lab->api, &t, &r->skipped))
 		return NULL;
 	seq_ending(&r->lab->pools, &t.post);
 	r->r->tests++;
 	r->r->considered++;
-	TRY(lab_explore(r->lab, &t, &a->trace, &b->trace, is_new, r, &found, &v));
+	TRY(lab_explore(r->lab, &t, traces, is_new, r, &found, &v));
 	if (!found)
-		TRY(testgen_compare(r->lab, r->o, &t, &a->trace, &b->trace, r->began, r->r));
+		TRY(testgen_compare(r->lab, r->o, &t, traces, r->began, r->r));
 	if (!found)
 		return save(r);
 	v.seconds = child_now() - r->began;

@@ -351,15 +351,15 @@ static bool is_known(const struct testgen_result *r, const struct test *t)
 	return false;
 }
 
-err_t testgen_compare(struct lab *lab, const struct testgen_options *o, const struct test *t, const struct trace *a,
-		      const struct trace *b, double began, struct testgen_result *r)
+err_t testgen_compare(struct lab *lab, const struct testgen_options *o, const struct test *t,
+		      const struct trace *const *traces, double began, struct testgen_result *r)
 {
 	struct violation v;
 	bool found = false;
 
 	if (!o->results || is_known(r, t))
 		return NULL;
-	TRY(lab_compare(lab, t, a, b, &found, &v));
+	TRY(lab_compare(lab, t, traces, &found, &v));
 	if (!found)
 		return NULL;
 	v.seconds = child_now() - began;

@@ -23,17 +23,39 @@ bool seq_append(struct seq *to, const struct seq *more)
 
 unsigned test_calls(const struct test *t)
 {
-	return t->prefix.n + t->a.n + t->b.n;
+	unsigned n = t->prefix.n;
+
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		n += t->part[i].n;
+	return n;
+}
+
+unsigned test_threads(const struct test *t)
+{
+	unsigned n = 0;
+
+	while (n < JOB_THREADS && t->part[n].n)
+		n++;
+	return n;
 }
 
 unsigned test_first(const struct test *t, enum job_part part)
 {
 	unsigned n = 0;
 
-	n += part > JOB_PREFIX ? t->prefix.n : 0;
-	n += part > JOB_A ? t->a.n : 0;
-	n += part > JOB_B ? t->b.n : 0;
+	for (unsigned p = JOB_PREFIX; p < part; p++)
+		n += test_part_of(t, p)->n;
 	return n;
+}
+
+const struct seq *test_part_of(const struct test *t, enum job_part part)
+{
+	return part == JOB_PREFIX ? &t->prefix : part == JOB_POST ? &t->post : &t->part[part - JOB_A];
+}
+
+struct seq *test_part(struct test *t, enum job_part part)
+{
+	return (struct seq *)test_part_of(t, part);
 }
 
 static bool put_text(struct job *j, const char *text, int64_t *at)
@@ -241,8 +263,10 @@ bool test_load(const struct api *a, const struct test *t, struct job *j)
 	j->ncalls = j->ntext = j->norder = j->nsegments = 0;
 	j->one_thread = j->want_state = j->fast = false;
 	j->object_call = (int32_t)t->object_call;
-	return load_part(a, t, &t->prefix, JOB_PREFIX, j) && load_part(a, t, &t->a, JOB_A, j) &&
-	       load_part(a, t, &t->b, JOB_B, j) && load_part(a, t, &t->post, JOB_POST, j);
+	for (unsigned p = JOB_PREFIX; p < JOB_PARTS; p++)
+		if (!load_part(a, t, test_part_of(t, p), p, j))
+			return false;
+	return true;
 }
 
 /* ---- in words ---- */

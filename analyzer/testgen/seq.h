@@ -41,7 +41,12 @@ struct seq {
 
 /* The shared object is what call `object_call` of the prefix makes; TEST_NO_OBJECT: the library's own variables. */
 struct test {
-	struct seq prefix, a, b, post;
+	struct seq prefix;
+	union {
+		struct seq part[JOB_THREADS]; /* of each thread; without calls: there is no such thread */
+		struct { struct seq a, b; };
+	};
+	struct seq post;
 	unsigned object_call;
 };
 
@@ -83,6 +88,10 @@ void seq_looks(const struct seq_pools *p, struct seq *out);
 /* False: it would be too long. */
 bool seq_append(struct seq *to, const struct seq *more);
 unsigned test_calls(const struct test *t);
+unsigned test_threads(const struct test *t);
+/* The part's calls. */
+struct seq *test_part(struct test *t, enum job_part part);
+const struct seq *test_part_of(const struct test *t, enum job_part part);
 /* Puts a test into a job (calls, text); the caller chooses mode, order and segments. False: too large. */
 bool test_load(const struct api *a, const struct test *t, struct job *j);
 /* Index in job.calls of the first call of a part. */

@@ -138,8 +138,10 @@ static void watch(pid_t pid, struct job *j)
 			break;
 		still = stands_still(pid) ? still + 1 : 0;
 		/* Who is stepped through takes his time, and so many steps at most. */
-		uint64_t now = (uint64_t)j->thread[0].nsteps + j->thread[1].nsteps;
-		if (now > steps && now <= 2 * JOB_STEPS)
+		uint64_t now = 0;
+		for (unsigned i = 0; i < JOB_THREADS; i++)
+			now += j->thread[i].nsteps;
+		if (now > steps && now <= JOB_THREADS * JOB_STEPS)
 			began = now_ms();
 		steps = now;
 		if (still < STILL_LOOKS && now_ms() - began < j->limit_ms)
@@ -287,12 +289,13 @@ static void clear_answer(struct job *j)
 	j->failed_thread = 0;
 	j->failed_call = -1;
 	j->fault_address = j->fault_pc = j->nframes = 0;
-	j->waits_for[0] = j->waits_for[1] = j->waits_pc[0] = j->waits_pc[1] = 0;
+	memset(j->waits_for, 0, sizeof j->waits_for);
+	memset(j->waits_pc, 0, sizeof j->waits_pc);
 	j->state = j->results_hash = 0;
 	memset(j->results, 0, sizeof j->results);
 	memset(j->filled, 0, sizeof j->filled);
 	memset(j->ran, 0, sizeof j->ran);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < JOB_THREADS; i++) {
 		struct job_thread *t = &j->thread[i];
 
 		t->nsteps = t->nevents = t->began = t->stopped = 0;
@@ -313,7 +316,7 @@ static void check_answer(struct job *j)
 		j->object_call = -1;
 	if ((unsigned)j->end > JOB_EXCEPTION)
 		j->end = JOB_EXIT;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < JOB_THREADS; i++) {
 		struct job_thread *t = &j->thread[i];
 
 		t->nsteps = t->nsteps < JOB_STEPS ? t->nsteps : JOB_STEPS;

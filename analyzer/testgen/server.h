@@ -34,15 +34,16 @@ struct stepping {
 	struct job *job;
 	uint64_t start, end; /* code of the library */
 };
-void step_init(struct job *j);
-/* This thread is number `index` (0: A, 1: B) and will be stepped through. */
+/* takes_part: of each thread. */
+void step_init(struct job *j, const bool *takes_part);
+/* This thread is number `index` (0: A, 1: B, ...) and will be stepped through. */
 void step_thread(unsigned index);
 /* Arms stepping for the call of this function, about to be made. */
 void step_call(unsigned call, uint64_t function);
 void step_returned(unsigned call);
 /* This thread has ended its part. */
 void step_end(void);
-/* The controller: returns when both threads have ended, or neither can go on. */
+/* The controller: returns when all threads have ended, or none can go on. */
 void step_control(void);
 bool step_active(void);
 /*

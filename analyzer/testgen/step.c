@@ -3,7 +3,7 @@
  * Stepping: the processor's trap flag stops each thread after each instruction of the library. The trap
  * handler notes what the instruction accesses and decides which thread runs. Functions outside the library
  * run freely: a breakpoint where they return brings the stepping back (not a changed return address, which
- * would break C++ exceptions). Only one of the two threads runs at a time.
+ * would break C++ exceptions). Only one of the threads runs at a time.
  */
 #include "analyzer/testgen/step.h"
 
@@ -24,8 +24,8 @@
 #define PAGE 4096ull
 #define LOOK_US 2000       /* between the controller's looks */
 #define STILL_LOOKS 2      /* so many looks without a step, waiting in the kernel: it is blocked */
-#define SURE_LOOKS 20      /* ... and both for so long: nobody ever goes on */
-#define FREE_LOOKS 100     /* running natively for so long while the other is parked: it may wait for it, busily */
+#define SURE_LOOKS 20      /* ... and all for so long: nobody ever goes on */
+#define FREE_LOOKS 100     /* running natively for so long while another is parked: it may wait for it, busily */
 #define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily ... */
 #define SPIN_WINDOW 512    /* ... and so does who stays within a few instructions for two windows of so many steps */
 #define SPIN_BYTES 96      /* of code */
@@ -50,11 +50,13 @@ struct stepper {
 };
 
 static struct job *job;
+#define EVERYBODY JOB_THREADS
+
 static bool active;
-static struct stepper steppers[2];
+static struct stepper steppers[JOB_THREADS];
 static __thread struct stepper *me;
 static uint8_t *pristine;      /* the library's code as it was loaded */
-static uint32_t turn;          /* whose: 0, 1; 2: everybody's */
+static uint32_t turn;          /* whose: an index; EVERYBODY: all may run */
 static uint32_t segment;
 
 bool step_active(void)
@@ -87,10 +89,24 @@ static bool is_stepped(const struct stepper *s)
 
 static void give_turn(uint32_t to)
 {
-	if (to < 2)
+	if (to < EVERYBODY)
 		steppers[to].turn_began = steppers[to].t->nsteps;
 	__atomic_store_n(&turn, to, __ATOMIC_SEQ_CST);
 	futex(&turn, FUTEX_WAKE, INT32_MAX, NULL);
+}
+
+static bool has_ended(unsigned index)
+{
+	return __atomic_load_n(&steppers[index].ended, __ATOMIC_SEQ_CST);
+}
+
+/* Has every thread but this one ended? An index out of range: has every one? */
+static bool others_ended(unsigned index)
+{
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		if (i != index && !has_ended(i))
+			return false;
+	return true;
 }
 
 /* The segment of the thread that has the turn is over. */
@@ -99,18 +115,22 @@ static void next_segment(void)
 	while (segment + 1 < job->nsegments) {
 		unsigned to = job->segments[++segment].thread;
 
-		if (!__atomic_load_n(&steppers[to].ended, __ATOMIC_SEQ_CST)) {
+		if (!has_ended(to)) {
 			give_turn(to);
 			return;
 		}
 	}
 	segment = job->nsegments;
-	for (unsigned i = 0; i < 2; i++)
-		if (!__atomic_load_n(&steppers[i].ended, __ATOMIC_SEQ_CST) && turn != i) {
+	/* In turns: of three, one may wait for the third. */
+	for (unsigned k = 1; turn < EVERYBODY && k < JOB_THREADS; k++) {
+		unsigned i = (turn + k) % JOB_THREADS;
+
+		if (!has_ended(i)) {
 			give_turn(i);
 			return;
 		}
-	give_turn(2);
+	}
+	give_turn(EVERYBODY);
 }
 
 static void wait_turn(struct stepper *s)
@@ -118,7 +138,7 @@ static void wait_turn(struct stepper *s)
 	uint32_t now;
 
 	__atomic_store_n(&s->parked, true, __ATOMIC_SEQ_CST);
-	while ((now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST)) != s->index && now != 2)
+	while ((now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST)) != s->index && now != EVERYBODY)
 		futex(&turn, FUTEX_WAIT, now, NULL);
 	__atomic_store_n(&s->parked, false, __ATOMIC_SEQ_CST);
 }
@@ -133,6 +153,15 @@ static void put(uint64_t at)
 static void take_away(uint64_t at)
 {
 	*(volatile uint8_t *)at = pristine[at - job->text_start];
+}
+
+/* Is another thread's breakpoint there? */
+static bool is_anothers(const struct stepper *s, uint64_t at)
+{
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		if (i != s->index && steppers[i].breakpoint == at)
+			return true;
+	return false;
 }
 
 static bool in_library(uint64_t pc)
@@ -289,7 +318,7 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		if (in->is_return)
 			note(s, JOB_LEAVE, 0, 0);
 	}
-	if (job->mode == JOB_CONCURRENT && spins(s, pc) && turn == s->index && !steppers[!s->index].ended) {
+	if (job->mode == JOB_CONCURRENT && spins(s, pc) && turn == s->index && !others_ended(s->index)) {
 		s->t->blocked = true;
 		next_segment();
 	}
@@ -320,10 +349,10 @@ static void trapped(int sig, siginfo_t *info, void *context)
 	}
 	if (in_library(pc - 1) && pristine[pc - 1 - job->text_start] != 0xcc &&
 	    *(volatile uint8_t *)(pc - 1) == 0xcc) {
-		/* A breakpoint: ours, or one of the other thread's that we came through. */
+		/* A breakpoint: ours, or another thread's that we came through. */
 		pc--;
 		g[REG_RIP] = (greg_t)pc;
-		if (steppers[!s->index].breakpoint == pc)
+		if (is_anothers(s, pc))
 			s->rearm = pc;
 		take_away(pc);
 		if (s->breakpoint == pc) {
@@ -354,7 +383,7 @@ static void trapped(int sig, siginfo_t *info, void *context)
 
 /* ---- threads ---- */
 
-void step_init(struct job *j)
+void step_init(struct job *j, const bool *takes_part)
 {
 	uint64_t start = j->text_start & ~(PAGE - 1), end = (j->text_end + PAGE - 1) & ~(PAGE - 1);
 	struct sigaction sa = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_ONSTACK };
@@ -366,10 +395,8 @@ void step_init(struct job *j)
 	if (mprotect((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC))
 		return;
 	sigaction(SIGTRAP, &sa, NULL);
-	for (unsigned i = 0; i < 2; i++) {
-		steppers[i] = (struct stepper){ .t = &j->thread[i], .index = i };
-		steppers[i].ended = j->mode == JOB_TRACE && j->traced != JOB_A + i;
-	}
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		steppers[i] = (struct stepper){ .t = &j->thread[i], .index = i, .ended = !takes_part[i] };
 	turn = j->mode == JOB_TRACE ? (uint32_t)(j->traced - JOB_A) : j->nsegments ? j->segments[0].thread : 0;
 	segment = 0;
 	active = true;
@@ -425,7 +452,7 @@ void step_returned(unsigned call)
 	/* An exception or a long jump may have left it behind. */
 	if (s->breakpoint) {
 		take_away(s->breakpoint);
-		if (steppers[!s->index].breakpoint == s->breakpoint)
+		if (is_anothers(s, s->breakpoint))
 			put(s->breakpoint);
 		s->breakpoint = 0;
 	}
@@ -443,8 +470,8 @@ void step_end(void)
 	__atomic_store_n(&s->ended, true, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == s->index)
 		next_segment();
-	else if (steppers[!s->index].ended)
-		give_turn(2);
+	else if (others_ended(s->index))
+		give_turn(EVERYBODY);
 }
 
 /* ---- the controller ---- */
@@ -462,15 +489,9 @@ static bool waits(const struct stepper *s, uint64_t *word)
 	return *word != 0;
 }
 
-static bool both_ended(void)
+static void deadlocked(const uint64_t *words)
 {
-	return __atomic_load_n(&steppers[0].ended, __ATOMIC_SEQ_CST) &&
-	       __atomic_load_n(&steppers[1].ended, __ATOMIC_SEQ_CST);
-}
-
-static void deadlocked(const uint64_t words[2])
-{
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < JOB_THREADS; i++) {
 		job->waits_for[i] = words[i];
 		job->waits_pc[i] = words[i] ? steppers[i].last_call : 0;
 	}
@@ -478,42 +499,60 @@ static void deadlocked(const uint64_t words[2])
 	_exit(0);
 }
 
+/* Looks at all threads; do all that have not ended wait? */
+static bool look(bool *blocked, uint64_t *words)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < JOB_THREADS; i++) {
+		words[i] = 0;
+		blocked[i] = !steppers[i].ended && steppers[i].tid && waits(&steppers[i], &words[i]);
+		all &= blocked[i] || steppers[i].ended;
+	}
+	return all;
+}
+
+static bool is_any_parked(unsigned but)
+{
+	for (unsigned i = 0; i < JOB_THREADS; i++)
+		if (i != but && !steppers[i].ended && steppers[i].parked)
+			return true;
+	return false;
+}
+
 void step_control(void)
 {
 	struct timespec pause = { 0, LOOK_US * 1000 };
-	uint64_t steps = 0, words[2];
+	uint64_t steps = 0, words[JOB_THREADS];
 	unsigned still = 0, sure = 0, running = 0;
+	bool blocked[JOB_THREADS];
 
-	while (active && !both_ended()) {
+	while (active && !others_ended(EVERYBODY)) {
 		uint32_t now = __atomic_load_n(&turn, __ATOMIC_SEQ_CST);
-		bool blocked[2] = { false, false };
+		uint64_t seen = 0;
 
 		if (futex(&turn, FUTEX_WAIT, now, &pause) == 0 || errno == EAGAIN) {
 			still = sure = running = 0;
 			continue;
 		}
-		uint64_t seen = steppers[0].t->nsteps + steppers[1].t->nsteps;
+		for (unsigned i = 0; i < JOB_THREADS; i++)
+			seen += job->thread[i].nsteps;
 		if (seen != steps)
 			still = sure = running = 0;
 		steps = seen;
-		for (unsigned i = 0; i < 2; i++) {
-			words[i] = 0;
-			blocked[i] = !steppers[i].ended && steppers[i].tid && waits(&steppers[i], &words[i]);
-		}
-		bool all = (blocked[0] || steppers[0].ended) && (blocked[1] || steppers[1].ended);
-		sure = all ? sure + 1 : 0;
-		if (sure > SURE_LOOKS && !both_ended())
+		sure = look(blocked, words) ? sure + 1 : 0;
+		if (sure > SURE_LOOKS && !others_ended(EVERYBODY))
 			deadlocked(words);
-		still = now < 2 && blocked[now] ? still + 1 : 0;
+		still = now < EVERYBODY && blocked[now] ? still + 1 : 0;
 		running++;
-		if (now < 2 && !steppers[!now].ended && (still >= STILL_LOOKS || running > FREE_LOOKS)) {
+		if (now < EVERYBODY && !others_ended(now) && (still >= STILL_LOOKS || running > FREE_LOOKS)) {
 			steppers[now].t->blocked = true;
 			still = running = 0;
-			/* What waits goes on when the other lets it; from there on both are free. */
-			if (steppers[!now].parked)
+			/* What waits goes on when another one lets it; from there on all are free. */
+			if (is_any_parked(now))
 				next_segment();
 			else
-				give_turn(2);
+				give_turn(EVERYBODY);
 		}
 	}
 	active = false;

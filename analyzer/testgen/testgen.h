@@ -33,6 +33,7 @@ struct testgen_options {
 	const char *out;       /* directory */
 	uint64_t seed, most_tests, most_violations;
 	unsigned depth;        /* calls of a prefix behind the constructor */
+	unsigned threads;      /* of a test, at most */
 	double seconds;
 	unsigned rules;        /* of enum testgen_rule, those that are on */
 	unsigned native_runs;
@@ -57,6 +58,7 @@ struct testgen_result {
 	VEC(struct violation) violations;
 	VEC(struct violation) odd; /* do not fail, and are not linearisable: lab_compare() */
 	uint64_t tests;        /* whose interleavings were explored */
+	uint64_t groups;       /* of them with more than two threads */
 	uint64_t considered;   /* pairs of calls that were looked at */
 	uint64_t pruned[TESTGEN_RULES];
 	uint64_t sequences;    /* that were chosen by their coverage */
@@ -76,8 +78,8 @@ bool testgen_is_elsewhere(const struct testgen_options *o, const struct api *a, 
 /* Algorithm 1 of ConTeGe. */
 err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct testgen_result *r);
 /* After lab_explore() found nothing: the same test's results, when they are asked for. */
-err_t testgen_compare(struct lab *lab, const struct testgen_options *o, const struct test *t, const struct trace *a,
-		      const struct trace *b, double began, struct testgen_result *r);
+err_t testgen_compare(struct lab *lab, const struct testgen_options *o, const struct test *t,
+		      const struct trace *const *traces, double began, struct testgen_result *r);
 void testgen_result_free(struct testgen_result *r);
 
 /* Writes test, schedule and report, and confirms the failure on the real program. */

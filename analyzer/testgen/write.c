@@ -64,9 +64,9 @@ char *testgen_failure_text(const struct api *a, const struct failure *f)
 	err_free(place_open(a->path, &set));
 	if (f->end == JOB_DEADLOCK) {
 		strbuf_str(&b, "deadlock");
-		for (unsigned i = 0; i < 2; i++)
+		for (unsigned i = 0; i < JOB_THREADS; i++)
 			if (f->waits[i]) {
-				strbuf_fmt(&b, "%s thread %s waits in ", b.n > 8 ? "," : ":", i ? "B" : "A");
+				strbuf_fmt(&b, "%s thread %c waits in ", b.n > 8 ? "," : ":", 'A' + i);
 				add_place(&b, set, f->waits[i]);
 			}
 	} else if (f->end == JOB_HANG) {
@@ -92,9 +92,9 @@ char *testgen_odd_text(const struct api *a, const struct violation *v)
 
 	if (v->odd_state)
 		return xstrdup("the object is left in another state");
-	for (unsigned p = 0; p < 2; p++) {
-		const struct seq *s = p ? &v->test.b : &v->test.a;
-		unsigned first = test_first(&v->test, p ? JOB_B : JOB_A);
+	for (unsigned p = JOB_A; p < JOB_POST; p++) {
+		const struct seq *s = test_part_of(&v->test, p);
+		unsigned first = test_first(&v->test, p);
 
 		for (unsigned i = 0; i < s->n; i++) {
 			const struct api_function *f = &a->functions.v[s->calls[i].function];
@@ -121,7 +121,9 @@ static char *remark_of(const struct api *a, const struct violation *v, bool link
 	bool fails = v->failure.end != JOB_DONE;
 	char *text = fails ? testgen_failure_text(a, &v->failure) : testgen_odd_text(a, v);
 
-	strbuf_fmt(&b, " * Two threads use %s of %s, which %s:\n *   %s\n",
+	static const char *const many[] = { "Two", "Two", "Two", "Three", "Four" };
+
+	strbuf_fmt(&b, " * %s threads use %s of %s, which %s:\n *   %s\n", many[test_threads(&v->test)],
 		   v->test.object_call == TEST_NO_OBJECT ? "functions" : "one object", a->soname,
 		   fails ? "fails" : "is not linearisable", text);
 	free(text);
