@@ -59,9 +59,10 @@ $(BUILD)/libanalyzer.a: $(LIB_OBJ)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
+# Bound at once: each of testgen's thousands of children would look the same functions up again.
 $(BUILD)/csched: $(MAIN_OBJ) $(BUILD)/libanalyzer.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -o $@ $(MAIN_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) -Wl,-z,now -o $@ $(MAIN_OBJ) $(BUILD)/libanalyzer.a $(ANALYZER_LIBS)
 
 # The shim rides in other people's programs: never sanitized.
 $(BUILD)/libcsched.so: $(PRELOAD_OBJ) preload/libcsched.map

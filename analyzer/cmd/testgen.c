@@ -250,6 +250,11 @@ static void print_json(const struct api *a, const struct testgen_options *o, con
 	json_print(&j, stdout);
 }
 
+static double per_second(const struct testgen_result *r)
+{
+	return r->trace_seconds > 0 ? (double)r->traces / r->trace_seconds : 0;
+}
+
 void testgen_json_search(struct json *j, const struct testgen_result *r)
 {
 	json_uint(j, "pairs", r->considered);
@@ -259,6 +264,8 @@ void testgen_json_search(struct json *j, const struct testgen_result *r)
 	json_end(j);
 	json_uint(j, "tests_of_many", r->groups);
 	json_uint(j, "executions", r->jobs);
+	json_uint(j, "traced", r->traces);
+	json_num(j, "traced_per_second", per_second(r));
 	json_uint(j, "sequences", r->sequences);
 	json_uint(j, "covered", r->covered);
 	json_uint(j, "depth", r->depth);
@@ -281,6 +288,7 @@ void testgen_print_search(const struct term *t, const struct testgen_result *r)
 	if (r->sequences)
 		fprintf(t->f, "  %" PRIu64 " call sequences chosen by what they cover: %" PRIu64 " different traces of calls\n",
 			r->sequences, r->covered);
+	fprintf(t->f, "  %" PRIu64 " call sequences executed in one thread, %.0f per second\n", r->traces, per_second(r));
 	for (size_t i = 0; i < r->remarks.n; i++)
 		fprintf(t->f, "  %s\n", r->remarks.v[i]);
 }

@@ -90,13 +90,18 @@ static void on_alternate_stack(void)
 		sigaltstack(&s, NULL);
 }
 
+void child_prepare(void)
+{
+	void *warm[2];
+
+	backtrace(warm, 2); /* loads libgcc now, not in a handler */
+}
+
 static void watch_signals(void)
 {
 	static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS };
 	struct sigaction sa = { .sa_sigaction = failed, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
-	void *warm[2];
 
-	backtrace(warm, 2); /* loads libgcc now, not in a handler */
 	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
 		sigaction(fatal[i], &sa, NULL);
 }

@@ -54,7 +54,9 @@ err_t lab_trace(struct lab *lab, const struct test *t, enum job_part part, struc
 	j->want_state = true;
 	j->object_size = lab->pools.object >= 0 ? lab->api->objects.v[lab->pools.object].size : 0;
 	j->limit_ms = TRACE_MS;
+	double began = child_now();
 	TRY(server_run(&lab->server));
+	lab->trace_seconds += child_now() - began;
 	lab->traces++;
 	const struct job_thread *th = &j->thread[part - JOB_A];
 	out->end = j->end;

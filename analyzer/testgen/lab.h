@@ -15,6 +15,7 @@ struct lab {
 	double deadline;         /* monotonic seconds; 0: none */
 	bool no_oracle;          /* for tests of the oracle only */
 	uint64_t traces, runs, serials;
+	double trace_seconds;    /* that the traces took */
 	bool ends;               /* runs note what they return and leave behind, for lab_compare() */
 };
 

@@ -207,5 +207,7 @@ err_t testgen_random(struct lab *lab, const struct testgen_options *o, struct te
 	vec_free(&r.prints);
 	out->seconds = child_now() - r.began;
 	out->jobs = lab->server.jobs;
+	out->traces = lab->traces;
+	out->trace_seconds = lab->trace_seconds;
 	return e;
 }

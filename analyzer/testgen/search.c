@@ -327,6 +327,8 @@ err_t testgen_search(struct lab *lab, const struct testgen_options *o, struct te
 	progress_end(&s.progress);
 	r->seconds = child_now() - s.began;
 	r->jobs = lab->server.jobs;
+	r->traces = lab->traces;
+	r->trace_seconds = lab->trace_seconds;
 	vec_free(&s.moves);
 	vec_free(&s.pairs);
 	vec_free(&s.shaped);

@@ -204,6 +204,10 @@ static void serve(const char *path, struct server *s, int fd)
 	load(path, s->job);
 	if (write(fd, &c, 1) != 1)
 		_exit(0);
+	child_prepare();
+	state_prepare();
+	step_prepare(s->job);
+	walls_calls();
 	while (read(fd, &c, 1) == 1) {
 		do_job(s->job, fd);
 		if (write(fd, &c, 1) != 1)

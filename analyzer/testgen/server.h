@@ -23,7 +23,9 @@ err_t server_start(const struct api *a, struct server *out);
 err_t server_run(struct server *s);
 void server_stop(struct server *s);
 
-/* child.c, in the process of one job; does not return. */
+/* child.c: in the server, what is the same for each job. */
+void child_prepare(void);
+/* In the process of one job; does not return. */
 void run_job(struct job *j) __attribute__((noreturn));
 /* The callback that returns 0 or 1, where it is in that process. */
 uint64_t child_stub(bool one);
@@ -34,6 +36,8 @@ struct stepping {
 	struct job *job;
 	uint64_t start, end; /* code of the library */
 };
+/* In the server: what is the same for each job. */
+void step_prepare(const struct job *j);
 /* takes_part: of each thread. */
 void step_init(struct job *j, const bool *takes_part);
 /* This thread is number `index` (0: A, 1: B, ...) and will be stepped through. */
@@ -51,7 +55,9 @@ bool step_active(void);
  * time limit? *word: for which one. Allocates nothing: where the library's objects lie must not depend on it.
  */
 bool waits_for_ever(const char *process, const char *thread, uint64_t *word);
-/* state.c: hash of the bytes reachable from an object, pointers made canonical. */
+/* state.c: in the server, where the heap begins. */
+void state_prepare(void);
+/* Hash of the bytes reachable from an object, pointers made canonical. */
 uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size);
 
 #endif

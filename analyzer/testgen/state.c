@@ -30,17 +30,17 @@ static void mix(struct walk *w, uint64_t v)
 	w->hash ^= w->hash >> 29;
 }
 
-static void find_heap(struct walk *w)
+static uint64_t heap_start;
+
+void state_prepare(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512];
 	unsigned long start, end;
 
 	while (f && fgets(line, sizeof line, f))
-		if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
-			w->heap_start = start;
-			w->heap_end = end;
-		}
+		if (strstr(line, "[heap]") && sscanf(line, "%lx-%lx", &start, &end) == 2)
+			heap_start = start;
 	if (f)
 		fclose(f);
 }
@@ -102,8 +102,8 @@ uint64_t state_hash(const struct job *j, uint64_t object, uint64_t size)
 {
 	static struct walk w;
 
-	w = (struct walk){ .hash = 14695981039346656037ull, .bias = j->bias };
-	find_heap(&w);
+	w = (struct walk){ .hash = 14695981039346656037ull, .bias = j->bias, .heap_start = heap_start,
+			   .heap_end = heap_start ? (uint64_t)sbrk(0) : 0 };
 	unsigned first = block_number(&w, object);
 	if (!first)
 		add_words(&w, object, !size ? 64 : size < MAX_OBJECT ? size : MAX_OBJECT);

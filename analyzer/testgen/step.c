@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stepping: the processor's trap flag stops each thread after each instruction of the library. The trap
+ * Stepping: each thread stops at each instruction of the library that accesses memory other than its own stack, or goes
+ * elsewhere. A breakpoint at the next such instruction stops it there; where the next one is not known, after a branch,
+ * the processor's trap flag does (which costs more). The trap
  * handler notes what the instruction accesses and decides which thread runs. Functions outside the library
  * run freely: a breakpoint where they return brings the stepping back (not a changed return address, which
  * would break C++ exceptions). Only one of the threads runs at a time.
@@ -36,10 +38,12 @@ struct stepper {
 	pid_t tid;
 	bool stepping, parked, ended, begun;
 	uint64_t breakpoint;   /* where its code will be stepped again; 0: none */
+	uint64_t run_to;       /* the breakpoint at the next instruction that counts; 0: none */
 	uint64_t rearm;        /* another thread's breakpoint that it has just gone through */
 	uint64_t last_pc, last_call; /* places */
 	uint64_t turn_began;   /* step */
-	uint64_t low, high;    /* places within the current window */
+	uint64_t low, high;    /* places within the current window ... */
+	uint32_t window;       /* ... which ends at this step */
 	unsigned narrow;       /* windows in a row that were narrow */
 	uint64_t stack_low, stack_high;
 	enum step_effect effect; /* of the function it is in, to be noted when that returns */
@@ -52,10 +56,11 @@ struct stepper {
 static struct job *job;
 #define EVERYBODY JOB_THREADS
 
-static bool active;
+static bool active, prepared;
 static struct stepper steppers[JOB_THREADS];
 static __thread struct stepper *me;
 static uint8_t *pristine;      /* the library's code as it was loaded */
+static bool may_run;           /* no breakpoint can be in the way of this program's own code */
 static uint32_t turn;          /* whose: an index; EVERYBODY: all may run */
 static uint32_t segment;
 
@@ -159,7 +164,7 @@ static void take_away(uint64_t at)
 static bool is_anothers(const struct stepper *s, uint64_t at)
 {
 	for (unsigned i = 0; i < JOB_THREADS; i++)
-		if (i != s->index && steppers[i].breakpoint == at)
+		if (i != s->index && (steppers[i].breakpoint == at || steppers[i].run_to == at))
 			return true;
 	return false;
 }
@@ -277,7 +282,8 @@ static void note_entry(struct stepper *s, const struct step_insn *in, uint64_t p
 
 static bool spins(struct stepper *s, uint64_t pc)
 {
-	if (s->t->nsteps % SPIN_WINDOW == 0) {
+	if (s->t->nsteps >= s->window) {
+		s->window = s->t->nsteps + SPIN_WINDOW;
 		s->narrow = s->high - s->low < SPIN_BYTES ? s->narrow + 1 : 0;
 		s->low = s->high = pc;
 	}
@@ -287,6 +293,50 @@ static bool spins(struct stepper *s, uint64_t pc)
 		return false;
 	s->narrow = 0;
 	return true;
+}
+
+static bool leaves(const struct step_insn *in)
+{
+	return in->is_call || in->is_return || in->is_branch || in->is_system;
+}
+
+/* Nobody else can see what it does: at most it uses its frame, which is on its own stack. */
+static bool is_quiet(const struct step_insn *in, bool frame)
+{
+	if (leaves(in) || in->is_landing || in->repeats)
+		return false;
+	for (unsigned i = 0; i < in->noperands; i++)
+		if (!frame || in->operands[i].base != REG_RBP || in->operands[i].index >= 0)
+			return false;
+	return true;
+}
+
+/*
+ * Lets it execute this instruction, and those behind it that nobody can see: they are counted, and a breakpoint stops it
+ * behind them. Where they end must not be behind the end of its turn.
+ */
+static void run_on(struct stepper *s, const struct step_insn *in, uint64_t pc, greg_t *g)
+{
+	uint64_t rbp = (uint64_t)g[REG_RBP];
+	bool frame = rbp >= s->stack_low && rbp < s->stack_high;
+	uint32_t until = until_of(s) < JOB_STEPS ? until_of(s) : JOB_STEPS;
+
+	if (!may_run || !in || leaves(in) || s->called || s->rearm || turn != s->index)
+		return;
+	for (;;) {
+		frame &= !in->writes_frame;
+		pc += in->length;
+		if (!in_library(pc))
+			return;
+		in = step_decode(pc, pristine + (pc - job->text_start));
+		if (!in || s->t->nsteps >= until || !is_quiet(in, frame))
+			break;
+		s->t->pcs[s->t->nsteps++] = (uint32_t)(pc - job->bias) | class_of(in) << JOB_CLASS_SHIFT;
+		s->last_pc = pc;
+	}
+	s->run_to = pc;
+	put(pc);
+	g[REG_EFL] &= ~TRAP_FLAG;
 }
 
 /* About to execute an instruction of the library. */
@@ -326,6 +376,8 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		s->t->overflow |= s->t->nsteps >= JOB_STEPS;
 		g[REG_EFL] &= ~TRAP_FLAG;
 		s->stepping = false;
+	} else {
+		run_on(s, in, pc, g);
 	}
 }
 
@@ -355,7 +407,9 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		if (is_anothers(s, pc))
 			s->rearm = pc;
 		take_away(pc);
-		if (s->breakpoint == pc) {
+		if (s->run_to == pc) {
+			s->run_to = 0;
+		} else if (s->breakpoint == pc) {
 			s->breakpoint = 0;
 			if (s->begun)
 				note_came_back(s, g);
@@ -383,17 +437,26 @@ static void trapped(int sig, siginfo_t *info, void *context)
 
 /* ---- threads ---- */
 
-void step_init(struct job *j, const bool *takes_part)
+void step_prepare(const struct job *j)
 {
 	uint64_t start = j->text_start & ~(PAGE - 1), end = (j->text_end + PAGE - 1) & ~(PAGE - 1);
-	struct sigaction sa = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
-	job = j;
 	step_known_init();
+	step_decode_prepare();
 	pristine = malloc(j->text_end - j->text_start + 16);
 	memcpy(pristine, (void *)j->text_start, j->text_end - j->text_start);
-	if (mprotect((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC))
+	prepared = !mprotect((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+void step_init(struct job *j, const bool *takes_part)
+{
+	struct sigaction sa = { .sa_sigaction = trapped, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	if (!prepared)
 		return;
+	job = j;
+	/* The controller of a stepped C library would run into its breakpoints. */
+	may_run = !in_library((uint64_t)snprintf);
 	sigaction(SIGTRAP, &sa, NULL);
 	for (unsigned i = 0; i < JOB_THREADS; i++)
 		steppers[i] = (struct stepper){ .t = &j->thread[i], .index = i, .ended = !takes_part[i] };
@@ -537,9 +600,12 @@ void step_control(void)
 		}
 		for (unsigned i = 0; i < JOB_THREADS; i++)
 			seen += job->thread[i].nsteps;
-		if (seen != steps)
+		/* Who steps does not wait: nothing has to be looked at. */
+		if (seen != steps) {
 			still = sure = running = 0;
-		steps = seen;
+			steps = seen;
+			continue;
+		}
 		sure = look(blocked, words) ? sure + 1 : 0;
 		if (sure > SURE_LOOKS && !others_ended(EVERYBODY))
 			deadlocked(words);

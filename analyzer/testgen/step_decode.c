@@ -3,10 +3,19 @@
 #include "analyzer/testgen/step.h"
 
 #include <Zydis/Zydis.h>
+#include <sys/mman.h>
 
 #define SLOTS 8192 /* a power of two; what does not fit replaces what was there */
 
-static struct step_insn cache[SLOTS];
+/* Shared by the processes of all jobs: what one has decoded the next ones know. */
+static struct step_insn *cache;
+
+void step_decode_prepare(void)
+{
+	void *at = mmap(NULL, SLOTS * sizeof *cache, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	cache = at == MAP_FAILED ? NULL : at;
+}
 
 static int8_t register_of(ZydisRegister r)
 {
@@ -43,7 +52,8 @@ static void add_operand(struct step_insn *out, const ZydisDecodedInstruction *in
 
 const struct step_insn *step_decode(uint64_t pc, const uint8_t *code)
 {
-	struct step_insn *s = &cache[(pc ^ pc >> 13) & (SLOTS - 1)];
+	static struct step_insn alone;
+	struct step_insn *s = cache ? &cache[(pc ^ pc >> 13) & (SLOTS - 1)] : &alone;
 	ZydisDecoder d;
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
@@ -57,10 +67,16 @@ const struct step_insn *step_decode(uint64_t pc, const uint8_t *code)
 	s->is_call = in.meta.category == ZYDIS_CATEGORY_CALL;
 	s->is_return = in.meta.category == ZYDIS_CATEGORY_RET;
 	s->is_branch = in.meta.category == ZYDIS_CATEGORY_COND_BR || in.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+	s->is_system = in.meta.category == ZYDIS_CATEGORY_SYSCALL || in.meta.category == ZYDIS_CATEGORY_INTERRUPT ||
+		       in.meta.category == ZYDIS_CATEGORY_SYSTEM;
 	s->is_landing = in.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
 	s->repeats = (in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 	/* xchg with memory locks without saying so */
 	s->locked = (in.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || in.mnemonic == ZYDIS_MNEMONIC_XCHG;
+	for (unsigned i = 0; i < in.operand_count; i++)
+		s->writes_frame |= ops[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+				   (ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+				   ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, ops[i].reg.value) == ZYDIS_REGISTER_RBP;
 	for (unsigned i = 0; i < in.operand_count; i++)
 		if (in.mnemonic != ZYDIS_MNEMONIC_LEA && in.mnemonic != ZYDIS_MNEMONIC_NOP)
 			add_operand(s, &in, &ops[i]);

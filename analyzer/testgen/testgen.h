@@ -64,6 +64,8 @@ struct testgen_result {
 	uint64_t sequences;    /* that were chosen by their coverage */
 	uint64_t covered;      /* different traces of calls in them */
 	uint64_t jobs;
+	uint64_t traces;       /* of them: call sequences in one thread, stepped through ... */
+	double trace_seconds;  /* ... which took so long */
 	double seconds, first_seconds;
 	unsigned depth;        /* reached */
 	bool exhausted;        /* everything within the limits was tried */

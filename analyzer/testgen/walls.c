@@ -101,13 +101,13 @@ void walls_server(const char *dir)
 
 /* ---- system calls ---- */
 
-/* What calls get instead; everything else is let through. */
+/* What calls get instead, in the server already: a filter costs a job as much as its fork. Everything else is let through. */
 static const struct { uint16_t nr, error; } refused[] = {
 	/* Other processes would outlive the job, and another program's code is not the library's. */
 	{ SYS_fork, EAGAIN }, { SYS_vfork, EAGAIN }, { SYS_clone3, ENOSYS }, { SYS_execve, EPERM }, { SYS_execveat, EPERM },
-	{ SYS_setsid, EPERM }, { SYS_setpgid, EPERM }, { SYS_unshare, EPERM }, { SYS_setns, EPERM },
+	{ SYS_setsid, EPERM }, { SYS_unshare, EPERM }, { SYS_setns, EPERM },
 	/* Signals and memory of others. */
-	{ SYS_tkill, EPERM }, { SYS_rt_sigqueueinfo, EPERM }, { SYS_rt_tgsigqueueinfo, EPERM }, { SYS_pidfd_open, EPERM },
+	{ SYS_tkill, EPERM }, { SYS_rt_sigqueueinfo, EPERM }, { SYS_rt_tgsigqueueinfo, EPERM },
 	{ SYS_pidfd_send_signal, EPERM }, { SYS_pidfd_getfd, EPERM }, { SYS_ptrace, EPERM },
 	{ SYS_process_vm_writev, EPERM }, { SYS_kcmp, EPERM },
 	/* Who it is, and what only root may do. */
@@ -138,10 +138,17 @@ static const struct { uint16_t nr, error; } refused[] = {
 #define PASS (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define IF(k, yes, no) (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, yes, no)
 
-void walls_child(void)
+static void install(struct sock_filter *p, unsigned n)
 {
-	static struct sock_filter p[2 * COUNT(refused) + 40];
-	uint32_t self = (uint32_t)getpid();
+	struct sock_fprog program = { .len = (unsigned short)n, .filter = p };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+void walls_calls(void)
+{
+	static struct sock_filter p[2 * COUNT(refused) + 8];
 	unsigned n = 0;
 
 	p[n++] = LOAD(offsetof(struct seccomp_data, arch));
@@ -154,6 +161,21 @@ void walls_child(void)
 		p[n++] = IF(refused[i].nr, 0, 1);
 		p[n++] = FAIL(refused[i].error);
 	}
+	p[n++] = PASS;
+	install(p, n);
+}
+
+void walls_child(void)
+{
+	struct sock_filter p[40];
+	uint32_t self = (uint32_t)getpid();
+	unsigned n = 0;
+
+	p[n++] = LOAD(offsetof(struct seccomp_data, nr));
+	/* The server watches its children by them; they need neither. */
+	p[n++] = IF(SYS_pidfd_open, 1, 0);
+	p[n++] = IF(SYS_setpgid, 0, 1);
+	p[n++] = FAIL(EPERM);
 	/* clone: threads only. */
 	p[n++] = IF(SYS_clone, 0, 4);
 	p[n++] = LOAD(ARG(0));
@@ -179,7 +201,5 @@ void walls_child(void)
 	p[n++] = FAIL(EPERM);
 	p[n++] = PASS;
 
-	struct sock_fprog program = { .len = (unsigned short)n, .filter = p };
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	install(p, n);
 }

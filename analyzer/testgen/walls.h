@@ -7,7 +7,9 @@
 void walls_files(const char *dir);
 /* For a process that loads the library: that, no network, limits, standard input empty, dir as its place. */
 void walls_server(const char *dir);
-/* For a child that calls it: no other processes, no other user, no signals to others. Cannot be taken back. */
+/* For that process, once the library is loaded: the system calls that no job may make. */
+void walls_calls(void);
+/* For a child that calls it, behind walls_calls(): no other processes, no other user, no signals to others. Cannot be taken back. */
 void walls_child(void);
 
 #endif
