@@ -16,7 +16,7 @@
 #define DEFAULT_DEPTH 4
 
 struct options {
-	bool no_explain, any_line;
+	bool no_explain, any_line, no_solve;
 	const char *stack, *out, *header, *conf, *without;
 	uint64_t seed, tests, depth, runs;
 	double time;
@@ -58,6 +58,18 @@ static void print_goal(const struct term *t, const struct reproduction *r)
 		fprintf(t->f, "  and       %s in the other thread\n", g->other->name);
 }
 
+static void print_solved(const struct term *t, const struct reproduction *r)
+{
+	const struct testgen_result *res = &r->result;
+
+	fprintf(t->f, "%" PRIu64 " orders executed", res->orders);
+	if (r->to.solve)
+		fprintf(t->f, "; the solver was asked about %" PRIu64 " tests and had orders for %" PRIu64 "%s", res->asked, res->answered,
+			!reproduced(r) ? "" : res->violations.v[0].solved ? ", the failing one among them" :
+			"; the failing one was found by exploring");
+	fputc('\n', t->f);
+}
+
 static void print_text(const struct term *t, const struct reproduction *r)
 {
 	const struct testgen_result *res = &r->result;
@@ -85,6 +97,7 @@ static void print_text(const struct term *t, const struct reproduction *r)
 	if (!reproduced(r) && r->goal.near)
 		fprintf(t->f, "  %u other failures were seen, which are not this one; the first: %s\n", r->goal.near,
 			r->goal.nearest);
+	print_solved(t, r);
 	testgen_print_search(t, res);
 }
 
@@ -110,6 +123,11 @@ static void print_json(const struct reproduction *r)
 	json_uint(&j, "tests", res->tests);
 	json_num(&j, reproduced(r) ? "search_seconds" : "seconds", res->seconds);
 	json_uint(&j, "other_failures", r->goal.near);
+	json_uint(&j, "orders", res->orders);
+	json_uint(&j, "solver_asked", res->asked);
+	json_uint(&j, "solver_answered", res->answered);
+	json_uint(&j, "solver_questions", res->questions);
+	json_bool(&j, "solved", reproduced(r) && res->violations.v[0].solved);
 	testgen_json_search(&j, res);
 	json_end(&j);
 	json_print(&j, stdout);
@@ -187,6 +205,7 @@ static err_t work(struct reproduction *r, const char *library, int *status)
 	if (r->goal.kind == STACK_DEADLOCK)
 		r->to.rules &= ~(unsigned)(TESTGEN_INTERFERE | TESTGEN_STACK);
 	TRY(find_object(r));
+	r->to.solve = o->no_solve ? NULL : goal_solve(&r->goal);
 	TRY(launch_find_shim(&shim));
 	r->to.shim = shim;
 	if (r->to.out[0] != '/' && getcwd(here, sizeof here))
@@ -209,6 +228,7 @@ int cmd_reproduce(int argc, char **argv)
 		{ "seed", 's', "S", CMD_UINT, &o.seed, "in which order equal calls are tried" },
 		{ "without", 0, "RULES", CMD_TEXT, &o.without, "switch pruning rules off: exception, stack, redundant,\n"
 		  "interfere, interleave, state or all, with commas" },
+		{ "no-solve", 0, NULL, CMD_FLAG, &o.no_solve, "do not ask the solver for orders: only explore" },
 		{ "any-line", 0, NULL, CMD_FLAG, &o.any_line, "the library was rebuilt: compare functions, not lines" },
 		{ "conf", 'c', "FILE", CMD_TEXT, &o.conf, "a testgen.conf: what the debug information does not say" },
 		{ "header", 0, "FILE", CMD_TEXT, &o.header, "take declarations from this C header" },

@@ -385,3 +385,36 @@ bool goal_reaches(void *arg, const struct trace *t)
 	}
 	return false;
 }
+
+/* ---- the failure as a condition ---- */
+
+static bool is_place(const struct goal *g, uint64_t place, bool line)
+{
+	struct img_frame frames[8];
+	size_t n = img_frames(g->images, place, frames, 8);
+	const struct goal_frame *want = &g->frames[0];
+
+	for (size_t i = 0; i < n; i++)
+		if (same_function(want->function, frames[i].function))
+			return !line || (want->line && !g->any_line && frames[i].line == want->line);
+	return false;
+}
+
+static bool is_at_line(void *goal, uint64_t place)
+{
+	return is_place(goal, place, true);
+}
+
+static bool is_in_function(void *goal, uint64_t place)
+{
+	return is_place(goal, place, false);
+}
+
+const struct solve_failure *goal_solve(struct goal *g)
+{
+	if (g->kind == STACK_DEADLOCK || !g->nframes)
+		return NULL;
+	g->solve = (struct solve_failure){ .at_line = is_at_line, .in_function = is_in_function, .arg = g,
+					   .bad_pointer = g->kind != STACK_ABORT && g->kind != STACK_ARITHMETIC };
+	return &g->solve;
+}

@@ -4,7 +4,7 @@
 #define CSCHED_TESTGEN_GOAL_H
 
 #include "analyzer/image/image.h"
-#include "analyzer/testgen/lab.h"
+#include "analyzer/testgen/solve.h"
 #include "analyzer/testgen/stack.h"
 
 #define GOAL_FRAMES 64
@@ -29,6 +29,7 @@ struct goal {
 	char *nearest;      /* the first of them, in words */
 	const struct api *api;
 	bool any_line;      /* only functions are compared */
+	struct solve_failure solve; /* goal_solve() */
 };
 
 /* Finds the library's frames in the stack. */
@@ -36,6 +37,8 @@ err_t goal_of(const struct api *a, const struct stack *s, const char *path, stru
 void goal_free(struct goal *g);
 /* lab_wanted: the same kind of failure, the same functions from the point of failure to the crashing function. */
 bool goal_wanted(void *goal, const struct failure *f);
+/* The failure as a condition at the point of failure, or NULL: a deadlock has none. */
+const struct solve_failure *goal_solve(struct goal *g);
 /* Does the call come through the same functions to the one that holds the point of failure? */
 bool goal_reaches(void *goal, const struct trace *t);
 

@@ -79,6 +79,8 @@ struct job_event {
 	uint32_t pc;      /* offset in the library */
 	uint8_t kind;
 	uint8_t call;     /* JOB_CALL, JOB_RETURNED: index in job.calls */
+	bool known;       /* JOB_TRACE: `value` is what was read or written, as a number of `size` bytes */
+	uint64_t value;
 };
 
 enum job_end {

@@ -424,7 +424,14 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *con
 	err_t e = NULL;
 
 	*found = false;
-	lab_candidates(traces, test_threads(t), MOST_CANDIDATES, &list);
+	for (size_t i = 0; lab->solved && i < lab->solved->n; i++)
+		vec_push(&list, lab->solved->v[i]);
+	size_t solved = list.n;
+	candidate_list_t others = { 0 };
+	lab_candidates(traces, test_threads(t), MOST_CANDIDATES, &others);
+	for (size_t i = 0; i < others.n; i++)
+		vec_push(&list, others.v[i]);
+	vec_free(&others);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
 		e = run_candidate(lab, looks ? &more : t, &list.v[i], true);
 		if (e || !has_failed(lab->server.job))
@@ -432,6 +439,8 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *con
 		e = judge(lab, t, &list.v[i], wanted, arg, found, &serial, out);
 		if (!e && !*found && looks)
 			e = judge(lab, &more, &list.v[i], wanted, arg, found, &serial, out);
+		if (!e && *found)
+			out->solved = i < solved;
 		/* They fail whatever came before. */
 		looks &= !serial;
 	}

@@ -5,6 +5,15 @@
 
 #include "analyzer/testgen/seq.h"
 
+/* An interleaving. */
+struct candidate {
+	struct job_segment segments[JOB_SEGMENTS];
+	unsigned nsegments;
+	unsigned rank;
+	uint64_t place; /* the instructions that the stops are for: equal ones are the same decision in another round */
+};
+typedef VEC(struct candidate) candidate_list_t;
+
 struct lab {
 	const struct api *api;
 	struct server server;
@@ -16,6 +25,7 @@ struct lab {
 	bool no_oracle;          /* for tests of the oracle only */
 	uint64_t traces, runs, serials;
 	double trace_seconds;    /* that the traces took */
+	const candidate_list_t *solved; /* orders to be tried first, or NULL */
 	bool ends;               /* runs note what they return and leave behind, for lab_compare() */
 };
 
@@ -74,6 +84,7 @@ struct violation {
 	struct lab_edge edges[JOB_SEGMENTS];
 	unsigned nedges;
 	unsigned linearisations; /* that were executed, and do not fail */
+	bool solved;             /* by one of lab.solved */
 	bool odd_state;          /* lab_compare(): only what is left differs, not what is returned */
 	int64_t results[JOB_CALLS]; /* lab_compare(): of the job's calls */
 	double seconds;          /* after the start */
@@ -117,13 +128,6 @@ bool trace_interferes(const struct trace *a, const struct trace *b);
 /* Is there a pair of accesses whose lock histories are disjoint? */
 bool trace_interleaves(const struct trace *a, const struct trace *b);
 
-struct candidate {
-	struct job_segment segments[JOB_SEGMENTS];
-	unsigned nsegments;
-	unsigned rank;
-	uint64_t place; /* the instructions that the stops are for: equal ones are the same decision in another round */
-};
-typedef VEC(struct candidate) candidate_list_t;
 /* Interleavings of n threads worth trying, best first. */
 void lab_candidates(const struct trace *const *traces, unsigned n, unsigned most, candidate_list_t *out);
 /* The same of two. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define STATES_OF_A_PAIR 4  /* coverage knows no values: the same pair may fail only from or with the next state */
+#define MOST_SOLVED 6       /* orders that the solver is asked for, of one test */
 #define MOST_GROUPS 4096    /* tests of three or more threads from one state */
 #define NO_CANDIDATE 100    /* rank of a pair without an interleaving */
 
@@ -91,9 +92,21 @@ struct group {
 	unsigned n, rank;
 };
 
+/* The orders that the solver has for the failure: the crashing call is the first one. */
+static void solve(struct search *s, const struct group *g, candidate_list_t *out)
+{
+	if (!s->o->solve || s->later || g->n != 2)
+		return;
+	uint64_t questions = s->r->questions;
+	solve_orders(g->traces[0], g->traces[1], s->o->solve, MOST_SOLVED, out, &s->r->questions);
+	s->r->asked += s->r->questions > questions;
+	s->r->answered += out->n > 0;
+}
+
 static err_t try_group(struct search *s, const struct group *g)
 {
 	struct test t = search_test(g->prefix, NULL, NULL);
+	candidate_list_t solved = { 0 };
 	struct violation v;
 	bool found = false;
 	err_t e = NULL;
@@ -105,10 +118,18 @@ static err_t try_group(struct search *s, const struct group *g)
 		return NULL;
 	}
 	seq_ending(&s->lab->pools, &t.post);
+	solve(s, g, &solved);
 	s->r->tests++;
 	s->r->groups += g->n > 2;
 	search_show(s);
-	TRY(lab_explore(s->lab, &t, g->traces, is_new, s, &found, &v));
+	s->lab->solved = &solved;
+	e = lab_explore(s->lab, &t, g->traces, is_new, s, &found, &v);
+	s->lab->solved = NULL;
+	vec_free(&solved);
+	if (!s->r->violations.n)
+		s->r->orders = s->lab->runs;
+	if (e)
+		return e;
 	if (found) {
 		v.seconds = child_now() - s->began;
 		v.number = s->r->tests;

@@ -31,6 +31,7 @@
 #define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily ... */
 #define SPIN_WINDOW 512    /* ... and so does who stays within a few instructions for two windows of so many steps */
 #define SPIN_BYTES 96      /* of code */
+#define MOST_BLOCK (1ull << 30) /* bytes; what says that it is larger is no block */
 
 struct stepper {
 	struct job_thread *t;
@@ -51,6 +52,7 @@ struct stepper {
 	uint8_t call;
 	uint64_t entry;        /* of the function that has just been called, when it may be a table's */
 	bool called;           /* the last instruction was a call: what comes is a function's first one */
+	uint32_t unseen;       /* events from this one on whose values are not known yet */
 };
 
 static struct job *job;
@@ -193,6 +195,34 @@ static void note(struct stepper *s, enum job_event_kind kind, uint64_t address, 
 		.pc = (uint32_t)(s->last_pc - job->bias), .kind = kind, .call = s->call };
 }
 
+/* What the last instruction or function has read and written is still there. */
+static void note_values(struct stepper *s)
+{
+	struct job_thread *t = s->t;
+
+	for (uint32_t i = s->unseen; i < t->nevents && job->mode == JOB_TRACE; i++) {
+		struct job_event *e = &t->events[i];
+		const struct job_event *next = i + 1 < t->nevents ? e + 1 : NULL;
+
+		/* What it has read and overwritten is gone. */
+		if ((e->kind != JOB_READ && e->kind != JOB_WRITE) || !e->size || e->size > sizeof e->value ||
+		    (e->kind == JOB_READ && next && next->kind == JOB_WRITE && next->address == e->address))
+			continue;
+		memcpy(&e->value, (const void *)e->address, e->size);
+		e->known = true;
+	}
+	s->unseen = t->nevents;
+}
+
+/* Of a block that is freed: as the allocator says, if that is one. */
+static uint64_t size_of_block(uint64_t block)
+{
+	uint64_t header;
+
+	return !(block & 15) && state_readable(block - 8, &header, sizeof header) && (header & ~7ull) > 8 &&
+	       header < MOST_BLOCK ? (header & ~7ull) - 8 : 8;
+}
+
 static void note_accesses(struct stepper *s, const struct step_insn *in, const greg_t *g)
 {
 	for (unsigned i = 0; i < in->noperands; i++) {
@@ -222,7 +252,7 @@ static void note_call_out(struct stepper *s, uint64_t pc, const greg_t *g)
 	case STEP_FREES:
 	case STEP_REALLOCATES:
 		if (a)
-			note(s, JOB_FREE, a, 8);
+			note(s, JOB_FREE, a, size_of_block(a));
 		break;
 	case STEP_COPIES: note(s, JOB_READ, b, c); note(s, JOB_WRITE, a, c); break;
 	case STEP_FILLS: note(s, JOB_WRITE, a, c); break;
@@ -399,6 +429,7 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		put(s->rearm);
 		s->rearm = 0;
 	}
+	note_values(s);
 	if (in_library(pc - 1) && pristine[pc - 1 - job->text_start] != 0xcc &&
 	    *(volatile uint8_t *)(pc - 1) == 0xcc) {
 		/* A breakpoint: ours, or another thread's that we came through. */

@@ -4,6 +4,7 @@
 #define CSCHED_TESTGEN_TESTGEN_H
 
 #include "analyzer/testgen/lab.h"
+#include "analyzer/testgen/solve.h"
 
 enum testgen_rule {
 	TESTGEN_EXCEPTION = 1,   /* calls that fail alone */
@@ -46,6 +47,7 @@ struct testgen_options {
 	bool (*reaches)(void *arg, const struct trace *t);
 	lab_wanted *wanted;
 	void *arg;
+	const struct solve_failure *solve; /* the failure as a condition; NULL: nothing is solved for */
 	/* a shard: its part, from 1, of so many (0: everything), and how many of its tests were explored earlier */
 	uint32_t part, parts;
 	uint64_t skip;
@@ -64,6 +66,9 @@ struct testgen_result {
 	uint64_t sequences;    /* that were chosen by their coverage */
 	uint64_t covered;      /* different traces of calls in them */
 	uint64_t jobs;
+	uint64_t orders;       /* interleavings executed until the first violation was found, or all */
+	/* with options.solve: questions to the solver, tests it was asked about, those for which it had an order */
+	uint64_t questions, asked, answered;
 	uint64_t traces;       /* of them: call sequences in one thread, stepped through ... */
 	double trace_seconds;  /* ... which took so long */
 	double seconds, first_seconds;
