@@ -144,7 +144,7 @@ static bool is_in_cause(const struct sched_answer *a, const struct delta *d, con
 		if (marked[i] && !in)
 			return false;
 	}
-	return !a->cause_executed;
+	return !a->cause_executed && a->ncause <= LIMIT_READABLE_PAIRS;
 }
 
 static void tell_set(struct sched_answer *a, const struct delta *d, const bool *marked)
@@ -262,7 +262,7 @@ static err_t make_candidate(struct moments *s, struct candidate **out)
 	if (!known)
 		tell_pair(s, c->answer);
 	make_first(s, c);
-	if ((!known || fails) && s->best.grade >= ASIDE && s->best.grade != FAILS_LATER) {
+	if ((!known || fails || !judge_is_readable(s->base)) && s->best.grade >= ASIDE && s->best.grade != FAILS_LATER) {
 		/* The order is the candidate's now; it is looked at once more. */
 		s->best.order = (struct sched_order){ .refs = xcalloc(end + 1, sizeof *refs), .n = end };
 		memcpy(s->best.order.refs, refs, end * sizeof *refs);
@@ -350,7 +350,7 @@ double difference_cost(const struct search *s, const struct view *v, unsigned tr
 	if (v->scope.onward)
 		return !tried && candidate_blames_computed(base) && judge_passing(base) == JUDGE_DOES_NOT_PASS ?
 			       v->price + LIMIT_PRICE_DIFFERENCE : NO_USE;
-	if (judge_passing(s->best) == JUDGE_PASSES || tried > 1)
+	if ((judge_passing(s->best) == JUDGE_PASSES && judge_is_readable(s->best)) || tried > 1)
 		return NO_USE;
 	if (!v->base)
 		return tried || !can_afford(s->e) ? NO_USE : v->price;

@@ -32,6 +32,11 @@ bool judge_has_cause(const struct candidate *c)
 	return c->answer->ncause && c->answer->cause_minimal;
 }
 
+bool judge_is_readable(const struct candidate *c)
+{
+	return c->answer->ncause <= LIMIT_READABLE_PAIRS;
+}
+
 bool judge_needs_buffers(const struct candidate *c)
 {
 	return c->scope.model == SCHED_TSO && c->answer->ndelays > 0;
@@ -75,15 +80,21 @@ static bool tells_what_was_to_come(const struct candidate *c)
 }
 
 /* An answer as a list of numbers, the most important first; each is the better, the larger it is. */
-#define KEYS 4
+#define KEYS 6
 
 static void keys_of(const struct candidate *c, int *key)
 {
-	key[0] = judge_grade(c);
-	key[1] = tells_what_was_to_come(c);
+	enum judge_grade grade = judge_grade(c);
+	size_t k = 0;
+
+	/* A proof comes before what only was executed; a core that nobody can read does not. */
+	key[k++] = grade < JUDGE_CONFIRMED ? grade : JUDGE_CONFIRMED;
+	key[k++] = judge_is_readable(c);
+	key[k++] = grade;
+	key[k++] = tells_what_was_to_come(c);
 	/* It comes to where it was decided, and the condition holds there; or it never comes there. */
-	key[2] = judge_passing(c) != JUDGE_DOES_NOT_PASS && passing(c)->met;
-	key[3] = judge_has_cause(c);
+	key[k++] = judge_passing(c) != JUDGE_DOES_NOT_PASS && passing(c)->met;
+	key[k++] = judge_has_cause(c);
 }
 
 bool judge_is_better(const struct candidate *c, const struct candidate *than)

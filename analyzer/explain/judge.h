@@ -28,10 +28,14 @@ enum judge_passing { JUDGE_DOES_NOT_PASS, JUDGE_PASSES_AND_FAILS, JUDGE_PASSES }
 
 const char *judge_grade_name(enum judge_grade g);
 enum judge_grade judge_grade(const struct candidate *c);
-/* The one comparison: by grade; then by what was still to come, by whether the failure point is passed, by the cause. */
+/*
+ * The one comparison: by grade, where a cause that can be read comes before a proof; then by what was still to come, by
+ * whether the failure point is passed, by the cause.
+ */
 bool judge_is_better(const struct candidate *c, const struct candidate *than);
 enum judge_passing judge_passing(const struct candidate *c);
 bool judge_has_cause(const struct candidate *c); /* one that was shown to be minimal */
+bool judge_is_readable(const struct candidate *c); /* of few enough orderings for anybody to read them */
 /* The machine has no store buffers: what needs them is executed by the checker alone. */
 bool judge_needs_buffers(const struct candidate *c);
 
