@@ -396,8 +396,18 @@ static char *note(const struct dsp_builder *b)
 static void regions(struct dsp_builder *b)
 {
 	dsp_regions found = { 0 };
+	size_t all = b->pairs.n;
 
-	if (b->alt)
+	/* Where the cause is what led to the rest, advice is about that, and not about what came of it. */
+	if (b->alt && b->a->cause_earlier) {
+		b->pairs.n = b->d->npairs;
+		dsp_find_regions(&b->map, &b->pairs, &found);
+		if (!found.n)
+			b->pairs.n = all;
+	}
+	if (b->alt && !found.n)
+		dsp_find_claims(&b->map, &b->pairs, &found);
+	if (b->alt && !found.n)
 		dsp_find_regions(&b->map, &b->pairs, &found);
 	b->d->regions = found.v;
 	b->d->nregions = found.n;

@@ -122,6 +122,31 @@ static bool calls_of_one(const struct sym_trace *t, struct sched_ref a, struct s
 	return true;
 }
 
+/* Both ends lie in helpers, or twice in the same one, that one function calls: there. */
+static bool is_in_helpers(const struct sym_trace *t, const struct dsp_region *r, const struct sym_frame **from,
+			  const struct sym_frame **to)
+{
+	struct sched_ref first = { r->thread, r->first };
+	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first)), *y = dsp_place(t, dsp_event_at(t, r->end));
+
+	return x && y && x->file && y->file && (strcmp(x->function, y->function) || x->line == y->line) &&
+	       calls_of_one(t, first, r->end, from, to);
+}
+
+/* Where the other thread comes in between; as for the region, in the function that calls the helpers. */
+void dsp_say_intruder_at(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
+{
+	const struct sym_frame *from, *to, *frames[DEEPEST];
+	size_t n = is_in_helpers(t, r, &from, &to) ? frames_of(t, r->intruder, frames, DEEPEST) : 0;
+
+	while (n > 0 && (strcmp(frames[n - 1]->function, from->function) || strcmp(frames[n - 1]->file, from->file)))
+		n--;
+	if (n)
+		strbuf_fmt(b, "%s:%u", dsp_basename(frames[n - 1]->file), frames[n - 1]->line);
+	else
+		dsp_say_at(b, t, r->intruder);
+}
+
 /* "bank.c:10 to 12"; in two functions "bank.c:10 (check) to bank.c:40 (use)". */
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r)
 {
@@ -130,11 +155,9 @@ void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_
 	const struct sym_frame *y = dsp_place(t, order_event_at(t, r->end));
 
 	const struct sym_frame *from, *to;
-	bool differ = x && y && x->file && y->file && strcmp(x->function, y->function) != 0;
-
 	if ((!x || !x->file) && same_code(t, first, r->end)) {
 		dsp_say_at(b, t, first);
-	} else if (differ && calls_of_one(t, first, r->end, &from, &to)) {
+	} else if (is_in_helpers(t, r, &from, &to)) {
 		unsigned low = from->line < to->line ? from->line : to->line, high = from->line < to->line ? to->line : from->line;
 
 		strbuf_fmt(b, "%s:%u", dsp_basename(from->file), low);
@@ -169,7 +192,7 @@ static char *compared_text(const struct sym_trace *t, const struct dsp_region *r
 	strbuf_fmt(&b, ", %s), and change them in one: the failure depends on both, and %s had "
 		   "only come to ",
 		   dsp_thread_id(t, r->thread), dsp_thread_id(t, r->intruder.thread));
-	dsp_say_at(&b, t, r->intruder);
+	dsp_say_intruder_at(&b, t, r);
 	strbuf_str(&b, ", where it ");
 	dsp_say_does(&b, t, r->intruder);
 	strbuf_char(&b, '.');
@@ -189,7 +212,7 @@ char *dsp_atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 		strbuf_fmt(&b, ", and %s gets in between and ", other);
 		dsp_say_does(&b, t, r->intruder);
 		strbuf_str(&b, " at ");
-		dsp_say_at(&b, t, r->intruder);
+		dsp_say_intruder_at(&b, t, r);
 		strbuf_char(&b, '.');
 		return strbuf_take(&b);
 	}
@@ -203,7 +226,7 @@ char *dsp_atomic_text(const struct sym_trace *t, const struct dsp_region *r)
 	strbuf_fmt(&b, " one atomic step: %s ", other);
 	dsp_say_does(&b, t, r->intruder);
 	strbuf_str(&b, " at ");
-	dsp_say_at(&b, t, r->intruder);
+	dsp_say_intruder_at(&b, t, r);
 	if (r->first_lock != SYM_NONE)
 		strbuf_fmt(&b, " in the middle of it: %s holds `%s' for the one and `%s' for the other, but not both "
 			   "at once. Who changes both, and who reads both, has to hold both locks (taken in the "

@@ -111,6 +111,7 @@ void dsp_ask_lock(struct dsp_hint *h, uint32_t object); /* SYM_NONE: nothing */
 /* hint.c */
 void dsp_say_does(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 void dsp_say_span(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r);
+void dsp_say_intruder_at(struct strbuf *b, const struct sym_trace *t, const struct dsp_region *r);
 void dsp_say_at(struct strbuf *b, const struct sym_trace *t, struct sched_ref r);
 const char *dsp_thread_id(const struct sym_trace *t, uint32_t thread);
 /* catalogue.c */

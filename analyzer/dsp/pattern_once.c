@@ -44,7 +44,7 @@ static void say_intruder(struct strbuf *b, const struct sym_trace *t, const stru
 	strbuf_fmt(b, "%s ", dsp_thread_id(t, r->intruder.thread));
 	dsp_say_does(b, t, r->intruder);
 	strbuf_str(b, " at ");
-	dsp_say_at(b, t, r->intruder);
+	dsp_say_intruder_at(b, t, r);
 }
 
 bool dsp_match_lazy_init(const struct dsp_case *c, struct dsp_hint *h)

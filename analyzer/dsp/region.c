@@ -575,9 +575,6 @@ void dsp_find_regions(const struct dsp_map *m, const dsp_pairs *pairs, dsp_regio
 	enum evidence best;
 	size_t npairs = pairs->n < MAX_PAIRS ? pairs->n : MAX_PAIRS;
 
-	dsp_find_claims(m, pairs, out);
-	if (out->n)
-		return;
 	for (size_t i = 0; i < npairs; i++)
 		if (pairs->v[i].inverted) {
 			split_by(m, pairs->v[i].before, pairs->v[i].after, &c);

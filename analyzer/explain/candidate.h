@@ -43,6 +43,7 @@ struct view {
 	const struct candidate *last;   /* likewise, or by turning another branch */
 	const struct candidate *base;   /* the best of these: where execution begins */
 	const struct candidate *executed; /* the base from which execution began last */
+	const struct candidate *traced; /* whose cause was last asked for what led to it */
 	double branch_effort;           /* spent on branches */
 	VEC(struct sched_ref) firm;     /* branches that were turned in vain: a thread, and the event they come after */
 };
@@ -87,6 +88,10 @@ double difference_cost(const struct search *s, const struct view *v, unsigned tr
 err_t difference_run(struct search *s, struct view *v, unsigned tried, struct candidate **out, char **outcome);
 /* An order of base's threads that passes, looked for before this event of its failing order, within so much effort (0: no limit). */
 err_t difference_from(const struct candidate *base, size_t before, double effort, struct candidate **out, char **outcome);
+
+/* earlier.c: what led to the cause. */
+double earlier_cost(const struct search *s, const struct view *v, unsigned tried);
+err_t earlier_run(struct search *s, struct view *v, unsigned tried, struct candidate **out, char **outcome);
 
 /* middle.c: updates lost far back. */
 double lost_cost(const struct search *s, const struct view *v, unsigned tried);

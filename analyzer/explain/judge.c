@@ -80,16 +80,17 @@ static bool tells_what_was_to_come(const struct candidate *c)
 }
 
 /* An answer as a list of numbers, the most important first; each is the better, the larger it is. */
-#define KEYS 6
+#define KEYS 7
 
 static void keys_of(const struct candidate *c, int *key)
 {
 	enum judge_grade grade = judge_grade(c);
 	size_t k = 0;
 
-	/* A proof comes before what only was executed; a core that nobody can read does not. */
+	/* A proof comes before what only was executed; a core that nobody can read does not, nor one of a consequence. */
 	key[k++] = grade < JUDGE_CONFIRMED ? grade : JUDGE_CONFIRMED;
 	key[k++] = judge_is_readable(c);
+	key[k++] = c->answer->cause_earlier;
 	key[k++] = grade;
 	key[k++] = tells_what_was_to_come(c);
 	/* It comes to where it was decided, and the condition holds there; or it never comes there. */

@@ -38,6 +38,7 @@
 	X(PRICE_DIFFERENCE, 1.2, "nominal cost", "of execution: before the solver gets more effort, ...") \
 	X(PRICE_DIFFERENCE_KNOWN, 1.5, "nominal cost", "... but after what threads do next, where there is a cause already") \
 	X(PRICE_ONWARD, 0.1, "nominal cost", "on top, for looking at what threads do next") \
+	X(PRICE_EARLIER, 2.5, "nominal cost", "of looking for what led to a cause: when nothing else is left for it") \
 	X(PRICE_LOST, 2.2, "nominal cost", "of watching a sum's updates over the whole run") \
 	X(PRICE_FOCUS, 2.3, "nominal cost", "on top, for looking at the whole run") \
 	X(PRICE_BEFORE, 3.5, "nominal cost", "on top, for executing in a larger window") \
@@ -53,6 +54,8 @@
 	X(TURNED, 128, "pairs", "that a passing order turns round, of which the smallest set is looked for") \
 	X(DELTAS, 48, "executions", "to find it: enough for three of a hundred pairs") \
 	X(DELTA_EFFORT, 2, "effort", "for these") \
+	X(EARLIER, 48, "executions", "to find what led to a cause: two for each operation that was cut before it") \
+	X(EARLIER_EFFORT, 2, "effort", "for these") \
 	X(BEFORE_TRIES, 40, "executions of the stretch", "to look for a passing order in a larger window") \
 	X(BEFORE_SOLVED, 20000, "shared events", "a larger window is not solved: the solver has shown that it finds nothing better") \
 	X(LOST_EXECUTIONS, 8, "executions of the run", "to find the first lost update, write its window down and execute some of its rest") \

@@ -14,6 +14,7 @@ static const struct method methods[] = {
 	{ "core", core_cost, core_run },
 	{ "core, another branch", branch_cost, branch_run },
 	{ "difference", difference_cost, difference_run },
+	{ "earlier cause", earlier_cost, earlier_run },
 	{ "lost update", lost_cost, lost_run },
 };
 #define NMETHODS (sizeof methods / sizeof *methods)

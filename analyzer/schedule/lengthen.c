@@ -144,6 +144,7 @@ struct sched_answer *sched_lengthen(const struct sym_trace *was, const struct sy
 	good = a->found && lengthen_all(&l, a, out);
 	out->cause_executed = a->cause_executed;
 	out->cause_tested = a->cause_tested;
+	out->cause_earlier = a->cause_earlier;
 	out->cause_kept = a->cause_kept + (out->failing.n - a->failing.n);
 	order_view_free(l.v);
 	free(l.prefix);

@@ -73,6 +73,7 @@ struct sched_answer {
 	size_t cause_kept;      /* ... so many events of the failing one */
 	bool cause_tested;      /* likewise; turning these pairs round is enough, and with any of them left as it was no order
 				 * was found that passes: delta debugging */
+	bool cause_earlier;     /* likewise; what was taken for the cause is its consequence, and harmless without it */
 	/*
 	 * SCHED_TSO, and the failure needs store buffers: kept in program order (a
 	 * fence between store and load) these pairs make it impossible along the
