@@ -127,7 +127,7 @@ static bool is_in_helpers(const struct sym_trace *t, const struct dsp_region *r,
 			  const struct sym_frame **to)
 {
 	struct sched_ref first = { r->thread, r->first };
-	const struct sym_frame *x = dsp_place(t, dsp_event_at(t, first)), *y = dsp_place(t, dsp_event_at(t, r->end));
+	const struct sym_frame *x = dsp_place(t, order_event_at(t, first)), *y = dsp_place(t, order_event_at(t, r->end));
 
 	return x && y && x->file && y->file && (strcmp(x->function, y->function) || x->line == y->line) &&
 	       calls_of_one(t, first, r->end, from, to);
