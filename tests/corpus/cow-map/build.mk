@@ -1,0 +1,1 @@
+CFLAGS_cow-map := -O2

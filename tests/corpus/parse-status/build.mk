@@ -1,0 +1,1 @@
+CFLAGS_parse-status := -O2
