@@ -49,7 +49,7 @@ public:
 			std::lock_guard<std::mutex> g(m);
 			tasks.push_back(std::move(f));
 		}
-		work.notify_one();	/* @submit */
+		work.notify_one();
 	}
 
 	~Pool()

@@ -22,8 +22,8 @@ static struct buffer input, output;
 static void buffer_init(struct buffer *b)
 {
 	b->in = b->out = 0;
-	sem_init(&b->empty, 0, 0);		/* @init */
-	sem_init(&b->filled, 0, 0);		/* @init */
+	sem_init(&b->empty, 0, 0);
+	sem_init(&b->filled, 0, 0);
 	pthread_mutex_init(&b->lock, NULL);
 }
 

@@ -42,7 +42,7 @@ static void *worker(void *arg)
 {
 	int me = *(int *)arg, each = LENGTH / WORKERS;
 
-	finish(&job, part(job.values, me * each, (me + 1) * each));	/* @finish */
+	finish(&job, part(job.values, me * each, (me + 1) * each));
 	return NULL;
 }
 

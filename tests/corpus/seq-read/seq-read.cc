@@ -37,10 +37,10 @@ public:
 	void write(const Quote &q)
 	{
 		unsigned s = sequence.get();
-		sequence.set(s + 1);	/* @odd */
+		sequence.set(s + 1);
 		bid.set(q.bid);	/* @setbid */
 		ask.set(q.ask);	/* @setask */
-		sequence.set(s + 2);	/* @even */
+		sequence.set(s + 2);
 	}
 };
 
