@@ -224,7 +224,9 @@ struct img_context {
 	const struct img_regs *regs;   /* before the instruction at regs->r[IMG_RIP] */
 	const struct img_memory *mem;
 	const struct img_heap *heap;   /* the object that holds addr */
-	const struct img_regs *owner;  /* of the thread whose stack holds addr */
+	/* Registers of the thread whose stack holds this address; NULL: nobody knows. */
+	bool (*owner)(void *arg, uint64_t address, struct img_regs *regs);
+	void *owner_arg;
 };
 
 enum img_place { IMG_NOWHERE, IMG_GLOBAL, IMG_THREAD_LOCAL, IMG_STACK, IMG_HEAP };

@@ -297,9 +297,16 @@ bool img_name_on_stack(struct img_set *set, uint64_t addr, size_t size,
 		       const struct img_regs *regs, const struct img_memory *mem,
 		       struct img_name *out);
 
+/* member.c: a member that only its class, one of a library's, knows under this name. */
+bool img_member_hidden(Dwarf_Die *die);
+
 /* pointer.c */
 bool img_name_by_pointer(struct img_set *set, uint64_t addr, size_t size,
 			 const struct img_context *ctx, struct img_name *out);
+
+/* What a variable itself holds: global, thread-local or on a stack; not what a pointer leads to. */
+bool img_name_fixed(struct img_set *set, uint64_t addr, size_t size, const struct img_context *c,
+		    struct img_name *out);
 
 /* name.c: fills out with the name of what lies at addr inside a variable at base. */
 void img_name_variable(struct img_module *m, Dwarf_Die *die, Dwarf_Die *type, const char *name,

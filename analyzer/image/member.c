@@ -5,6 +5,7 @@
  * make types contain themselves.
  */
 #include "analyzer/image/internal.h"
+#include "common/runtime_names.h"
 
 #include <string.h>
 
@@ -74,6 +75,7 @@ static void finish(struct walk *w, const struct img_type *type, uint64_t off, ui
 struct member {
 	Dwarf_Die type;
 	const char *name;
+	bool hidden;        /* nobody but a library knows it */
 	uint64_t lo, hi;    /* bytes */
 	unsigned bit_offset; /* from byte lo */
 	unsigned bit_size;   /* 0: not a bit-field */
@@ -115,6 +117,21 @@ static void set_bits(struct member *m, uint64_t from, uint64_t bits)
 	m->hi = (from + bits + 7) / 8;
 }
 
+/*
+ * What a class of the library hides under a plain name, as std::queue its container `c'. Names that begin with _ say
+ * more: symtrace knows which of them are elements and which a size.
+ */
+bool img_member_hidden(Dwarf_Die *die)
+{
+	const char *name = img_die_name(die), *file;
+	uint64_t access;
+
+	if (!name || *name == '_' || !number(die, DW_AT_accessibility, &access) || access == DW_ACCESS_public)
+		return false;
+	file = img_declared_in(die);
+	return file && runtime_header(file);
+}
+
 static bool read_member(Dwarf_Die *die, struct member *m)
 {
 	int tag = dwarf_tag(die);
@@ -127,6 +144,7 @@ static bool read_member(Dwarf_Die *die, struct member *m)
 	if (!img_type_size(&m->type, &size))
 		size = 0; /* a flexible array reaches as far as its object does */
 	m->name = tag == DW_TAG_member ? img_die_name(die) : NULL;
+	m->hidden = img_member_hidden(die);
 	m->bit_offset = m->bit_size = 0;
 	m->hi = size ? m->lo + size : UINT64_MAX;
 	if (m->hi < m->lo)
@@ -151,7 +169,7 @@ static bool overlaps(const struct member *m, uint64_t off, uint64_t size)
 
 static void into_member(struct walk *w, struct member *m, uint64_t off, uint64_t size, int depth)
 {
-	if (m->name && !LISTED(m->name, silent_members)) {
+	if (m->name && !m->hidden && !LISTED(m->name, silent_members)) {
 		say(w, ".");
 		say(w, m->name);
 	}

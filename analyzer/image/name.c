@@ -198,6 +198,25 @@ static void name_symbol(struct img_set *set, uint64_t addr, struct img_name *out
 				  .place = m ? IMG_GLOBAL : IMG_NOWHERE };
 }
 
+bool img_name_fixed(struct img_set *set, uint64_t addr, size_t size, const struct img_context *c,
+		    struct img_name *out)
+{
+	struct img_regs owner;
+
+	if (name_global(set, addr, size, out))
+		return true;
+	if (c->regs && name_tls(set, addr, size, c->regs->fs_base, out))
+		return true;
+	if (c->heap && addr - c->heap->base < c->heap->size)
+		return false;
+	if (c->regs && img_name_on_stack(set, addr, size, c->regs, c->mem, out))
+		return true;
+	if (!c->owner || !c->owner(c->owner_arg, addr, &owner))
+		return false;
+	return name_tls(set, addr, size, owner.fs_base, out) ||
+	       img_name_on_stack(set, addr, size, &owner, c->mem, out);
+}
+
 void img_name_of(struct img_set *set, uint64_t addr, size_t size, const struct img_context *ctx,
 		 struct img_name *out)
 {
@@ -206,15 +225,7 @@ void img_name_of(struct img_set *set, uint64_t addr, size_t size, const struct i
 
 	if (!size)
 		size = 1;
-	if (name_global(set, addr, size, out))
-		return;
-	if (c->regs && name_tls(set, addr, size, c->regs->fs_base, out))
-		return;
-	if (c->owner && name_tls(set, addr, size, c->owner->fs_base, out))
-		return;
-	if (!c->heap && c->regs && img_name_on_stack(set, addr, size, c->regs, c->mem, out))
-		return;
-	if (!c->heap && c->owner && img_name_on_stack(set, addr, size, c->owner, c->mem, out))
+	if (img_name_fixed(set, addr, size, c, out))
 		return;
 	if (c->regs && img_name_by_pointer(set, addr, size, c, out))
 		return;

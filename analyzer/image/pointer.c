@@ -25,6 +25,7 @@ enum {
 /* Costs: the cheapest way to an address is taken. */
 enum {
 	COST_GLOBAL = 4,
+	COST_THIS = 6, /* every method has one: a global that leads there says more, a caller's variable does not */
 	COST_FRAME = 8,
 	COST_INEXACT = 16,
 	COST_LEVEL = 64,
@@ -93,7 +94,7 @@ static void collect_member(struct hunt *h, const struct object *o, Dwarf_Die *di
 	if (dwarf_attr(die, DW_AT_data_member_location, &attr) && dwarf_formudata(&attr, &offset))
 		return;
 	inner.addr = o->addr + offset;
-	if (tag == DW_TAG_inheritance || !name) {
+	if (tag == DW_TAG_inheritance || !name || img_member_hidden(die)) {
 		collect(h, &inner, &type, depth + 1);
 		return;
 	}
@@ -192,6 +193,21 @@ static bool is_library_frame(const struct img_eval *e)
 	return is_library_function(e->m, &function);
 }
 
+/* An object that has a name of its own is known by that in its methods, too: "pool.free", not "this->free". */
+static void collect_this(struct local *l, struct img_eval *e, Dwarf_Die *pointee, uint64_t value, int cost)
+{
+	struct img_name object = { 0 };
+	uint64_t size;
+	bool named = img_type_size(pointee, &size) && size &&
+		     img_name_fixed(l->h->set, value, size, l->h->ctx, &object) && object.start == value;
+
+	if (named)
+		add_pointer(l->h, e->m, value, pointee, true, cost, object.text);
+	else
+		add_pointer(l->h, e->m, value, pointee, false, cost + COST_THIS, "this");
+	free(object.text);
+}
+
 static bool collect_local(void *arg, struct img_eval *e, Dwarf_Die *die, Dwarf_Die *function)
 {
 	struct local *l = arg;
@@ -209,12 +225,15 @@ static bool collect_local(void *arg, struct img_eval *e, Dwarf_Die *die, Dwarf_D
 		return false;
 	if (is_library_function(e->m, function))
 		cost += COST_LIBRARY;
-	if (at.where == IMG_IN_MEMORY) {
+	bool points = img_type_strip(&type, &bare) && img_type_pointee(&bare, &pointee, &reference);
+
+	if (points && !strcmp(name, "this") && img_location_read(e, at, &value, 8)) {
+		collect_this(l, e, &pointee, value, cost);
+	} else if (at.where == IMG_IN_MEMORY) {
 		struct object o = { e->m, at.value, name, ".", cost };
 
 		collect(l->h, &o, &type, 0);
-	} else if (img_type_strip(&type, &bare) && img_type_pointee(&bare, &pointee, &reference) &&
-		   img_location_read(e, at, &value, 8)) {
+	} else if (points && img_location_read(e, at, &value, 8)) {
 		add_pointer(l->h, e->m, value, &pointee, reference, cost, name);
 	}
 	return false;

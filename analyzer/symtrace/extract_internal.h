@@ -339,6 +339,8 @@ uint32_t ext_stack_called(struct ext *x, uint32_t thread, const struct mach_ente
 
 /* extract_spoken.c: a name without what the C++ library calls its parts; takes and returns malloc'd text. */
 char *ext_spoken(char *text);
+/* The type of what a name stands for that several members share: of two counters updated at once the first; NULL: its own. */
+const char *ext_spoken_type(const char *name);
 
 /* extract_conds.c */
 enum ext_cond_added {

@@ -150,8 +150,9 @@ struct ext_location *ext_location_at(struct ext *x, uint64_t address)
 #define MAX_TLS (1u << 16)   /* bytes: thread-local variables lie right below what fs points to */
 
 /* Registers of the thread whose stack or variables these are, as far as can be told. */
-static bool stack_owner(struct ext *x, uint64_t address, struct img_regs *out)
+static bool stack_owner(void *arg, uint64_t address, struct img_regs *out)
 {
+	struct ext *x = arg;
 	uint64_t nearest = MAX_STACK;
 	struct img_regs regs;
 
@@ -213,9 +214,9 @@ static enum ext_quality quality_of(const struct img_name *n)
 char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
 	       struct ext_named *named)
 {
-	struct img_regs regs, owner;
+	struct img_regs regs;
 	struct img_memory mem = mach_img_memory(x->run);
-	struct img_context ctx = { .mem = &mem };
+	struct img_context ctx = { .mem = &mem, .owner = stack_owner, .owner_arg = x };
 	struct img_name name;
 	struct img_heap heap;
 
@@ -223,13 +224,14 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 		ctx.regs = &regs;
 	if (ext_heap_find(x, address, &heap))
 		ctx.heap = &heap;
-	else if (stack_owner(x, address, &owner))
-		ctx.owner = &owner;
 	img_name_of(x->images, address, size, &ctx, &name);
 	named->quality = (uint8_t)quality_of(&name);
+	char *spoken = ext_spoken(name.text);
+	const char *known = name.type ? name.type->name : ext_spoken_type(spoken);
+
 	if (type)
-		*type = name.type && name.type->name ? xstrdup(name.type->name) : NULL;
-	return ext_spoken(name.text);
+		*type = known ? xstrdup(known) : NULL;
+	return spoken;
 }
 
 void ext_name_better(struct ext *x, uint32_t thread, uint64_t address, unsigned size,

@@ -82,6 +82,14 @@ static const char *seen_by(const struct step *s)
 	return NULL;
 }
 
+const char *ext_spoken_type(const char *name)
+{
+	static const char counter[] = ".use_count()";
+	size_t n = strlen(name), k = sizeof counter - 1;
+
+	return n > k && !strcmp(name + n - k, counter) ? "int" : NULL;
+}
+
 static bool is_beyond_first(const struct step *s)
 {
 	return s->index != s->end && strncmp(s->index, "[0]", 3);

@@ -37,7 +37,7 @@ static void ask_about(struct img_set *set, uint64_t addr)
 	regs.r[IMG_RIP] = addr;
 	struct img_heap heap = { .base = 0x1000, .size = 4096, .alloc_pcs = &addr,
 				 .n_alloc_pcs = 1 };
-	struct img_context ctx = { &regs, &mem, draw() & 1 ? &heap : NULL, NULL };
+	struct img_context ctx = { .regs = &regs, .mem = &mem, .heap = draw() & 1 ? &heap : NULL };
 	struct img_name name;
 	uint64_t bytes = draw();
 

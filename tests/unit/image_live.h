@@ -204,7 +204,7 @@ __attribute__((unused)) static const char *name_at(struct live *l, uint64_t addr
 						   const struct img_heap *heap)
 {
 	static char text[512];
-	struct img_context ctx = { &l->regs, &l->memory, heap, NULL };
+	struct img_context ctx = { .regs = &l->regs, .mem = &l->memory, .heap = heap };
 	struct img_name n;
 
 	img_name_of(l->set, addr, size, &ctx, &n);

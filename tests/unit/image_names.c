@@ -133,14 +133,24 @@ static void check_lines(struct live *l)
 	      "%s: files match by whole components", what);
 }
 
+/* There is one thread only. */
+static bool owner(void *arg, uint64_t address, struct img_regs *regs)
+{
+	const struct live *l = arg;
+
+	(void)address;
+	*regs = l->regs;
+	return true;
+}
+
 /* Variables of this frame and of the callers, by the stack memory they live in. */
 static void check_locals(struct live *l)
 {
 	bool found_local = false, found_here = false, by_owner = false;
 
 	for (uint64_t a = l->regs.r[IMG_RSP]; a < l->regs.r[IMG_RSP] + 1024; a += 4) {
-		struct img_context ctx = { &l->regs, &l->memory, NULL, NULL };
-		struct img_context other = { NULL, &l->memory, NULL, &l->regs };
+		struct img_context ctx = { .regs = &l->regs, .mem = &l->memory };
+		struct img_context other = { .mem = &l->memory, .owner = owner, .owner_arg = l };
 		struct img_name n;
 
 		img_name_of(l->set, a, 4, &other, &n);
@@ -197,7 +207,7 @@ static void check_lists(struct live *l)
 
 	main_regs.known = 1u << IMG_RIP;
 	main_regs.r[IMG_RIP] = address(l, "main");
-	struct img_context ctx = { &main_regs, &l->memory, NULL, NULL };
+	struct img_context ctx = { .regs = &main_regs, .mem = &l->memory };
 	struct img_name n;
 
 	img_name_of(l->set, node + 8, 4, &ctx, &n);

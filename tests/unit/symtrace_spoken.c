@@ -39,5 +39,7 @@ int main(void)
 		CHECK(!strcmp(got, names[i].spoken), "`%s' is `%s' (is `%s')", names[i].full, names[i].spoken, got);
 		free(got);
 	}
+	CHECK(!strcmp(ext_spoken_type("p.use_count()"), "int"), "of two counters the first is shown");
+	CHECK(!ext_spoken_type("p.size()") && !ext_spoken_type("use_count()"), "others have their own type");
 	CHECK_END();
 }
