@@ -64,6 +64,62 @@ bool dsp_same_place(const struct sym_trace *t, const struct sym_event *a, const 
 	return a->pc == b->pc && (!x || !y || x->pc == y->pc);
 }
 
+/* The part of a path that no program writes: "_M_release". */
+static bool is_internal_function(const char *path)
+{
+	const char *last = strrchr(path, ':');
+
+	last = last ? last + 1 : path;
+	return !strncmp(last, "_M_", 3) || !strncmp(last, "_S_", 3);
+}
+
+/* "__atomic_base" is "atomic" and "_Deque_iterator" "iterator" to who wrote the call: implementations of what they name. */
+static void say_class(struct strbuf *b, const char *s, size_t n)
+{
+	static const char *const suffixes[] = { "_base", "_impl", "_pthread" };
+	static const char iterator[] = "_iterator";
+
+	if (n && *s == '~') {
+		strbuf_char(b, '~');
+		s++;
+		n--;
+	}
+	if (!n || *s != '_') {
+		strbuf_add(b, s, n);
+		return;
+	}
+	for (; n && *s == '_'; n--)
+		s++;
+	if (n >= sizeof iterator - 1 && !strncmp(s + n - (sizeof iterator - 1), iterator, sizeof iterator - 1)) {
+		strbuf_str(b, iterator + 1);
+		return;
+	}
+	for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+		size_t k = strlen(suffixes[i]);
+
+		if (n > k && !strncmp(s + n - k, suffixes[i], k))
+			n -= k;
+	}
+	for (; n; n--, s++)
+		strbuf_char(b, *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s);
+}
+
+/* The path of a library's function, class by class; takes it. */
+static char *spoken_path(char *path)
+{
+	struct strbuf b = { 0 };
+	const char *at = path, *end;
+
+	/* What an operator is called is no path: "operator->". */
+	for (; (end = strstr(at, "::")); at = end + 2) {
+		say_class(&b, at, (size_t)(end - at));
+		strbuf_str(&b, "::");
+	}
+	say_class(&b, at, strlen(at));
+	free(path);
+	return strbuf_take(&b);
+}
+
 /* "std::vector<int, std::allocator<int> >::push_back" is "vector::push_back" to who wrote the call. */
 static char *without_templates(const char *name)
 {
@@ -120,8 +176,14 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 	/* Without a frame of the program the innermost one is the place itself. */
 	if (place == frames || !dsp_is_runtime(&place[-1]))
 		return NULL;
-	return strstr(place[-1].function, "::") ? without_templates(place[-1].function) :
-						  spoken_name(place[-1].function);
+	if (!strstr(place[-1].function, "::"))
+		return spoken_name(place[-1].function);
+	char *path = without_templates(place[-1].function);
+
+	if (!is_internal_function(path))
+		return spoken_path(path);
+	free(path);
+	return NULL;
 }
 
 const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e)
@@ -140,6 +202,9 @@ char *dsp_where(const struct sym_trace *t, struct sched_ref r)
 	const struct sym_event *e = order_event_at(t, r);
 	const struct sym_frame *f = dsp_place(t, e);
 
+	/* The program has no line there: its thread has ended, or not begun. */
+	if (f && f->module && runtime_module(dsp_basename(f->module)))
+		return xstrdup(dsp_basename(f->module));
 	if (f && f->file && f->line)
 		return xasprintf("%s:%u", dsp_basename(f->file), f->line);
 	if (f && f->file)
