@@ -51,6 +51,21 @@ static void note_common_descriptor(struct explanation *e, int fd)
 	free(why);
 }
 
+/* A call that never returned does so in no order that is executed: that they all stand still says nothing. */
+static void note_inside_call(struct explanation *e)
+{
+	const struct ext_inside *in = &e->extracted->inside;
+
+	if (!in->where || e->alternate_proof.by[REPORT_MACHINE].agreed)
+		return; /* nobody is there, or an order is known that passes */
+	char *why = xasprintf("%s is in %s and does not return; whether another thread would end that wait in another "
+			      "order is not known: system calls give their recorded results in every order",
+			      e->extracted->trace->threads[in->thread].id, in->where);
+
+	not_always(e, why);
+	free(why);
+}
+
 static void note_gaps(struct explanation *e)
 {
 	const struct sched_answer *a = e->answer;
@@ -76,6 +91,7 @@ static void note_gaps(struct explanation *e)
 	if (e->answer->deterministic && enforce_calls_race(e->extracted))
 		not_always(e, "no order of what the threads do to memory and locks avoids the failure; but their system "
 			      "calls have to do with the same files, and what these do to each other is not known here");
+	note_inside_call(e);
 	explain_note_effort(e);
 	if (!a->found)
 		explain_gap(e, "failing schedule",

@@ -226,6 +226,7 @@ static struct ext_result *result_of(struct ext *x)
 	r->locations = x->locations.n;
 	r->fate = x->fate;
 	r->common_fd = x->common_fd;
+	ext_inside_find(x, &r->inside);
 	r->brink = x->brink;
 	/* The one that explains most. (moved) */
 	r->misuse = x->misuse.kind ? x->misuse : x->misused_stack.kind ? x->misused_stack :
@@ -311,6 +312,7 @@ void ext_result_free(struct ext_result *r)
 	free(r->points);
 	free(r->computed);
 	free(r->misuse.name);
+	free(r->inside.where);
 	vec_free(&r->past);
 	vec_free(&r->interrupts);
 	vec_free(&r->calls);

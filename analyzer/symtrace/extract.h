@@ -132,6 +132,12 @@ struct ext_call {
 	bool takes;           /* what it read is gone for others: of two such calls the first to end was first */
 };
 
+/* Where the program stood still for good, a thread that was inside a system call that another one may end. */
+struct ext_inside {
+	uint32_t thread; /* SYM_NONE: there is none */
+	char *where;     /* "read() at loop.c:58" */
+};
+
 struct ext_result {
 	struct sym_trace *trace;
 	VEC(struct ext_past) past; /* in the order of the run; empty when there are too many */
@@ -154,6 +160,7 @@ struct ext_result {
 	/* The last branch of the program's own code before the failure, where that is another. */
 	struct mach_point brink;
 	struct ext_misuse misuse;
+	struct ext_inside inside;
 	int common_fd; /* two threads used this descriptor, and it is none of 0 to 2; -1: no such */
 };
 

@@ -368,28 +368,16 @@ static void remapped(struct ext *x, uint32_t thread, const struct trc_enter *ent
 	}
 }
 
-/* Calls through which threads may wait for each other, outside what is modelled. */
-static bool may_wait(unsigned nr)
-{
-	static const uint16_t calls[] = { SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_poll,
-					  SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait,
-					  SYS_epoll_pwait, SYS_accept, SYS_accept4, SYS_wait4 };
-
-	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-		if (nr == calls[i])
-			return true;
-	return false;
-}
-
 static void on_syscall(void *arg, uint32_t thread, const struct trc_enter *enter,
 		       const struct trc_leave *leave)
 {
 	struct ext *x = arg;
 
-	if (leave && x->started > 1 && may_wait(enter->rec.flags) && mach_time(x->run) >= x->from)
+	if (leave && x->started > 1 && ext_may_wait(enter->rec.flags) && mach_time(x->run) >= x->from)
 		x->kernel_waits = true;
 	ext_time(x, thread, leave ? leave->tsc : enter->tsc);
 	ext_signals_call(x, thread, enter, leave != NULL);
+	ext_inside_call(x, thread, enter, leave != NULL);
 	if (leave) {
 		ext_closed_watch(x, thread, enter, leave);
 		ext_files_call(x, thread, enter, leave);

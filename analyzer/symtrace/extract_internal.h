@@ -76,6 +76,7 @@ struct ext_thread {
 	/* The last system call that returned, which execution of it, and events before it did. */
 	uint64_t call_pc, call_n;
 	uint32_t call_events;
+	const struct trc_enter *inside; /* the system call that has not returned, or NULL */
 	bool started;
 	/* The locked instruction under way: its event, or SYM_NONE. */
 	uint32_t atomic;
@@ -270,6 +271,11 @@ void ext_sync_write(struct ext *x, const struct mach_access *a);
 uint32_t ext_sync_pending(struct ext *x, uint32_t thread);
 
 /* extract_signals.c: a system call begins, or has returned; a handler begins */
+/* extract_inside.c */
+bool ext_may_wait(unsigned nr); /* a call through which threads may wait for each other, outside what is modelled */
+void ext_inside_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, bool returned);
+void ext_inside_find(struct ext *x, struct ext_inside *out);
+
 void ext_signals_call(struct ext *x, uint32_t thread, const struct trc_enter *enter, bool returned);
 void ext_signals_delivered(struct ext *x, uint32_t receiver, uint32_t signal);
 
