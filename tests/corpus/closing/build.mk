@@ -1,1 +1,0 @@
-CFLAGS_closing := -O2
