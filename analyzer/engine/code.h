@@ -30,6 +30,8 @@ struct insn {
 
 /* False: the bytes are no instruction (or are cut off at n). */
 bool insn_decode(const uint8_t *bytes, size_t n, uint64_t pc, struct insn *out);
+/* Of a trap (int3 and kin), which the kernel shows with rip after it; 0: of all others, which it shows where they are. */
+unsigned mach_trap_length(const struct insn *in);
 
 /* Names a register of 512 bits. */
 bool insn_is_wide(const struct insn *in);

@@ -156,6 +156,18 @@ enum mach_stop mach_access_fault(struct mach *m, bool write)
 	return STOP_FAULT;
 }
 
+#define INT_BREAKPOINT 3 /* the only vectors a program may use are this one and INT_OVERFLOW */
+#define INT_OVERFLOW 4
+
+unsigned mach_trap_length(const struct insn *in)
+{
+	bool is = in->i.mnemonic == ZYDIS_MNEMONIC_INT3 || in->i.mnemonic == ZYDIS_MNEMONIC_INT1 ||
+		  (in->i.mnemonic == ZYDIS_MNEMONIC_INT && (in->i.raw.imm[0].value.u == INT_BREAKPOINT ||
+							    in->i.raw.imm[0].value.u == INT_OVERFLOW));
+
+	return is ? in->i.length : 0;
+}
+
 /* A block stopped before the instruction at pc: sets fault or why, unless that
  * was done where it happened. */
 static enum mach_stop describe_stop(struct mach *m, enum mach_stop stop, uint64_t pc)
@@ -189,6 +201,13 @@ static enum mach_stop describe_stop(struct mach *m, enum mach_stop stop, uint64_
 	switch (in.i.mnemonic) {
 	case ZYDIS_MNEMONIC_INT3:
 		m->fault = (struct mach_fault){ SIGTRAP, SI_KERNEL, 0 };
+		break;
+	case ZYDIS_MNEMONIC_INT1:
+		m->fault = (struct mach_fault){ SIGTRAP, TRAP_BRKPT, pc + in.i.length };
+		break;
+	case ZYDIS_MNEMONIC_INT:
+		m->fault = (struct mach_fault){
+			in.i.raw.imm[0].value.u == INT_BREAKPOINT ? SIGTRAP : SIGSEGV, SI_KERNEL, 0 };
 		break;
 	case ZYDIS_MNEMONIC_UD0:
 	case ZYDIS_MNEMONIC_UD1:

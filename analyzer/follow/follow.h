@@ -422,6 +422,7 @@ const struct path_item *run_find_item(struct mach_run *r, struct run_thread *t, 
 /* items.c: tickets and values at instructions; all about the one at rip */
 struct insn;
 bool run_insn_at(struct mach_run *r, uint64_t pc, struct insn *in); /* decodes it */
+uint64_t run_shown_pc(struct mach_run *r, uint64_t pc); /* of a fault there, as the kernel shows it */
 void run_items_load(struct mach_run *r);
 bool run_items_on(const struct mach_run *r);
 bool run_has_ticket(struct mach_run *r, struct run_thread *t);

@@ -148,11 +148,18 @@ static enum action step_over(struct mach_run *r, struct run_thread *t)
 	return stop == STOP_LIMIT ? ACT_RUN : after_stop(r, t, stop, false);
 }
 
+uint64_t run_shown_pc(struct mach_run *r, uint64_t pc)
+{
+	struct insn in;
+
+	return r->m->fault.signal && run_insn_at(r, pc, &in) ? pc + mach_trap_length(&in) : pc;
+}
+
 static enum action at_fault(struct mach_run *r, struct run_thread *t)
 {
 	uint64_t pc = r->m->frame->g.guest_RIP;
 	const struct trc_signal *s = (const void *)run_head(t);
-	uint64_t shown = r->m->fault.signal == 5 ? pc + 1 : pc; /* int3: behind it */
+	uint64_t shown = run_shown_pc(r, pc);
 
 	if (r->missing) {
 		r->stop_end = MACH_END_UNDECODED;

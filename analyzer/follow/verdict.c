@@ -81,6 +81,7 @@ void verdict_failure(struct mach_run *r, struct run_thread *t)
 	if (!mach_regs(r, t->index, regs, NULL))
 		return;
 	if (has_registers(f)) {
+		regs[TRC_RIP] = run_shown_pc(r, regs[TRC_RIP]);
 		res->same_pc = regs[TRC_RIP] == f->regs[TRC_RIP];
 		compare_registers(r, f, regs);
 	} else if (f->rec.flags == TRC_FAIL_EXIT || f->rec.flags == TRC_FAIL_DEADLOCK ||

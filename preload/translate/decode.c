@@ -218,14 +218,17 @@ static void group3(struct insn *in)
 	}
 }
 
+#define INT_SYSCALL 0x80 /* the system calls of 32-bit programs, which a 64-bit one can make, too */
+
 /* The opcodes whose meaning hangs on more than their number. */
-static void look_closer(struct insn *in, unsigned kind)
+static void look_closer(struct insn *in, const uint8_t *code, unsigned kind)
 {
 	unsigned op = in->modrm >> 3 & 7;
 
 	switch (kind) {
 	case K_BAD: in->cls = INSN_UNKNOWN; break;
 	case K_TRAP: in->cls = INSN_TRAP; break;
+	case K_INT: in->cls = code[in->imm_off] == INT_SYSCALL ? INSN_UNKNOWN : INSN_TRAP; break;
 	case K_JCC: in->cls = INSN_JCC; break;
 	case K_LOOP: in->cls = INSN_LOOP; break;
 	case K_JMP: in->cls = INSN_JMP; break;
@@ -365,7 +368,7 @@ static void kind_facts(struct insn *in, const uint8_t *code, unsigned kind, uint
 	if (kind == K_VZERO && in->vex && in->op_off >= 1)
 		/* VEX.L tells vzeroall from vzeroupper; kept in bit 4 of rex */
 		in->rex |= code[in->op_off - 1] & 4 ? 16 : 0;
-	look_closer(in, kind);
+	look_closer(in, code, kind);
 	if (is_branch(kind))
 		in->target = pc + in->len + (uint64_t)read_signed(code + in->imm_off, in->imm_len);
 }

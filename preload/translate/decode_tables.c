@@ -20,6 +20,10 @@
 const uint32_t insn_map0[256] = {
 	ALU(0x00, FS), ALU(0x08, FS), ALU(0x10, 0), ALU(0x18, 0),
 	ALU(0x20, FS), ALU(0x28, FS), ALU(0x30, FS),
+	/* Of 32-bit programs; here the processor knows them no more. */
+	[0x06 ... 0x07] = K(TRAP), [0x0e] = K(TRAP), [0x16 ... 0x17] = K(TRAP), [0x1e ... 0x1f] = K(TRAP),
+	[0x27] = K(TRAP), [0x2f] = K(TRAP), [0x37] = K(TRAP), [0x3f] = K(TRAP), [0x60 ... 0x61] = K(TRAP),
+	[0x82] = K(TRAP), [0x9a] = K(TRAP), [0xce] = K(TRAP), [0xd4] = K(TRAP), [0xd6] = K(TRAP), [0xea] = K(TRAP),
 	[0x38] = D_M | D_B | U(MR_R) | FS, [0x39] = D_M | U(MR_R) | FS,
 	[0x3a] = D_M | D_B | U(MR_R) | FS, [0x3b] = D_M | U(MR_R) | FS,
 	[0x3c] = IMM_B | D_B | U(ACC_R) | FS, [0x3d] = IMM_Z | U(ACC_R) | FS,
@@ -52,7 +56,7 @@ const uint32_t insn_map0[256] = {
 	[0xc6] = IMM_B | D_M | D_B | U(M_W) | K(MOV_IMM) | FK,
 	[0xc7] = IMM_Z | D_M | U(M_W) | K(MOV_IMM) | FK,
 	[0xc8] = IMM_WB | FK, [0xc9] = U(LEAVE) | FK,
-	[0xca] = IMM_W | K(BAD), [0xcb] = K(BAD), [0xcc] = K(TRAP), [0xcd] = IMM_B | K(BAD),
+	[0xca] = IMM_W | K(BAD), [0xcb] = K(BAD), [0xcc] = K(TRAP), [0xcd] = IMM_B | K(INT),
 	[0xcf] = K(BAD),
 	[0xd0] = D_M | D_B | U(M_RW), [0xd1] = D_M | U(M_RW),
 	[0xd2] = D_M | D_B | U(SHIFT_CL), [0xd3] = D_M | U(SHIFT_CL),

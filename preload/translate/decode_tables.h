@@ -43,7 +43,7 @@ enum usage {
 
 /* Opcodes that need a closer look than their descriptor. */
 enum kind {
-	K_PLAIN, K_BAD, K_TRAP, K_JCC, K_LOOP, K_JMP, K_CALL, K_RET, K_SYSCALL,
+	K_PLAIN, K_BAD, K_TRAP, K_INT, K_JCC, K_LOOP, K_JMP, K_CALL, K_RET, K_SYSCALL,
 	K_GRP1,  /* 80..83 */
 	K_GRP3,  /* F6 F7 */
 	K_GRP4,  /* FE */

@@ -68,6 +68,7 @@ bool tr_fault_state(struct tr_ctx *c, struct tr_frag *f, uint64_t rip, const uin
 			if (lens[i] & TR_LEN_TICKET)
 				release_shard(c, out->regs);
 			out->regs[TRC_RIP] = pc;
+			out->next = pc + in.len;
 			out->regs[TRC_RFLAGS] = rflags;
 			out->xmm15_is_app = lens[i] & TR_LEN_VEC15;
 			out->xmm15_low = lens[i] & TR_LEN_LOW15;

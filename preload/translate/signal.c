@@ -183,11 +183,13 @@ static void asynchronous(struct tr_ctx *c, const struct tr_siginfo *arrived, str
 	soon(c, uc);
 }
 
+#define TRAP_OVERFLOW 4 /* the processor's number */
+
 /* A fault of the application's own. False: it is ours. */
 static bool synchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr_ucontext *uc)
 {
-	bool breakpoint = si->signo == SIGTRAP; /* rip stands behind int3 */
-	uint64_t regs[16], rip = uc->rip - breakpoint;
+	bool behind = si->signo == SIGTRAP || uc->trap == TRAP_OVERFLOW; /* rip stands after int3, int 3 and int 4 */
+	uint64_t regs[16], rip = uc->rip - behind;
 	struct tr_app_state state;
 	struct tr_frag *f = tr_frag_of(rip);
 
@@ -197,7 +199,7 @@ static bool synchronous(struct tr_ctx *c, const struct tr_siginfo *si, struct tr
 		return false;
 	memcpy(c->regs, state.regs, sizeof c->regs);
 	c->rflags = state.regs[TRC_RFLAGS];
-	c->pc = state.regs[TRC_RIP] + breakpoint;
+	c->pc = behind ? state.next : state.regs[TRC_RIP];
 	if (state.xmm15_is_app) {
 		memcpy(c->vec15, xmm15(uc), 16);
 		if (tr_machine.avx && !state.xmm15_low)

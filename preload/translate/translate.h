@@ -488,6 +488,7 @@ void tr_broken_base(void); /* an address to relate internal errors to */
 void tr_deliver(struct tr_ctx *c);
 struct tr_app_state {
 	uint64_t regs[TRC_NREGS];
+	uint64_t next;     /* the instruction after the one it is about */
 	bool xmm15_is_app; /* the vector register holds the application's value ... */
 	bool xmm15_low;    /* ... but for what is above its 128 bits */
 };

@@ -80,7 +80,7 @@ static void move(struct map *m)
 		break;
 	default:
 		new = (void *)TRY(mremap(m->at, m->pages * PAGE, m->pages * PAGE,
-					 MREMAP_MAYMOVE | 4 /* DONTUNMAP */));
+					 MREMAP_MAYMOVE | 4 /* DONTUNMAP */, NULL));
 		if (new != MAP_FAILED) {
 			guarded("left behind", m->at, false);
 			munmap(m->at, m->pages * PAGE);
