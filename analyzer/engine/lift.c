@@ -70,6 +70,34 @@ static IRExpr *keep_if_low_equal(IRSB *sb, IRExpr *now)
 	return atom(sb, Ity_I64, IRExpr_ITE(same, was, now));
 }
 
+/* Whatever else an instruction does between moving the stack pointer and storing sees the old one as well as the new. */
+static bool looks_at_stack_pointer(const IRStmt *s)
+{
+	const IRExpr *e = s->tag == Ist_WrTmp ? s->Ist.WrTmp.data : NULL;
+
+	if (s->tag == Ist_Store || s->tag == Ist_AbiHint || s->tag == Ist_NoOp)
+		return false;
+	return !e || e->tag == Iex_GetI || e->tag == Iex_CCall ||
+	       (e->tag == Iex_Get && e->Iex.Get.offset == offsetof(VexGuestAMD64State, guest_RSP));
+}
+
+/*
+ * libVEX moves the stack pointer of a push or a call before it stores. Where the stack ends the processor leaves it as it was: it
+ * is moved after the store.
+ */
+static void exact_push(IRSB *out, IRStmt **moved, IRStmt *s)
+{
+	if (*moved && looks_at_stack_pointer(s)) {
+		addStmtToIRSB(out, *moved);
+		*moved = NULL;
+	}
+	if (s->tag == Ist_Put && s->Ist.Put.offset == offsetof(VexGuestAMD64State, guest_RSP) &&
+	    typeOfIRExpr(out->tyenv, s->Ist.Put.data) == Ity_I64)
+		*moved = s;
+	else
+		addStmtToIRSB(out, s);
+}
+
 /* An instrumentation, be it one that does nothing, switches libVEX's clean-up pass on. */
 static IRSB *instrument(void *opaque, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *e,
 			const VexArchInfo *arch, IRType g, IRType h)
@@ -80,17 +108,18 @@ static IRSB *instrument(void *opaque, IRSB *in, const VexGuestLayout *layout, co
 	(void)arch;
 	(void)g;
 	(void)h;
-	if (!keeps_rax)
-		return in;
 
+	IRStmt *moved = NULL;
 	IRSB *out = deepCopyIRSBExceptStmts(in);
 	for (Int i = 0; i < in->stmts_used; i++) {
 		IRStmt *s = in->stmts[i];
 
-		if (s->tag == Ist_Put && s->Ist.Put.offset == offsetof(VexGuestAMD64State, guest_RAX))
+		if (keeps_rax && s->tag == Ist_Put && s->Ist.Put.offset == offsetof(VexGuestAMD64State, guest_RAX))
 			s = IRStmt_Put(s->Ist.Put.offset, keep_if_low_equal(out, s->Ist.Put.data));
-		addStmtToIRSB(out, s);
+		exact_push(out, &moved, s);
 	}
+	if (moved)
+		addStmtToIRSB(out, moved);
 	return out;
 }
 
