@@ -16,6 +16,7 @@
 
 static struct mapped {
 	uint64_t start, end, object, offset; /* object 0: the entry is free */
+	uint64_t size;       /* of the file, as last seen */
 	bool shared, unread; /* unread: nothing of it was recorded, it could not be read */
 	uint64_t sums[WATCHED_PAGES]; /* of its pages, as last seen; 0: never */
 } mapped[MOST] RAW_LARGE;
@@ -33,7 +34,7 @@ uint64_t files_new_object(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) | 3ull << 62;
 }
 
-static void put(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, bool shared, bool unread)
+static void put(const struct mapped *m, uint64_t start, uint64_t end)
 {
 	unsigned i = 0;
 
@@ -43,7 +44,8 @@ static void put(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, 
 		shim_note(false, "more files are mapped than can be watched: what is written into them is not recorded");
 		return;
 	}
-	mapped[i] = (struct mapped){ start, end, object, offset, shared, unread, { 0 } };
+	mapped[i] = (struct mapped){ start, end, m->object, m->offset + (start - m->start), m->size,
+				     m->shared, m->unread, { 0 } };
 	if (i >= used)
 		__atomic_store_n(&used, i + 1, __ATOMIC_RELEASE);
 }
@@ -58,20 +60,22 @@ static void cut(uint64_t start, uint64_t end)
 			continue;
 		mapped[i].object = 0;
 		if (m.start < start)
-			put(m.start, start, m.object, m.offset, m.shared, m.unread);
+			put(&m, m.start, start);
 		if (m.end > end)
-			put(end, m.end, m.object, m.offset + (end - m.start), m.shared, m.unread);
+			put(&m, end, m.end);
 	}
 }
 
-void files_map(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, bool shared)
+void files_map(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, uint64_t size, bool shared)
 {
+	struct mapped new = { start, end, object, offset, size, shared, false, { 0 } };
+
 	if (!object && !__atomic_load_n(&used, __ATOMIC_ACQUIRE))
 		return;
 	tr_lock();
 	cut(start, end);
 	if (object)
-		put(start, end, object, offset, shared, false);
+		put(&new, start, end);
 	tr_unlock();
 }
 
@@ -80,7 +84,8 @@ bool files_at(uint64_t address, struct files_place *p)
 	for (unsigned i = 0; i < used; i++)
 		if (mapped[i].object && address >= mapped[i].start && address < mapped[i].end) {
 			*p = (struct files_place){ mapped[i].end, mapped[i].object,
-						   mapped[i].offset + (address - mapped[i].start), mapped[i].shared };
+						   mapped[i].offset + (address - mapped[i].start), mapped[i].size,
+						   mapped[i].shared };
 			return true;
 		}
 	return false;
@@ -103,19 +108,34 @@ static void add_range(struct call *k, uint64_t from, uint64_t to)
 		call_effect_add(k, from, to - from, TRC_EFFECT_WRITE);
 }
 
-static void files_written(struct call *k, uint64_t object, uint64_t offset, uint64_t len)
+/*
+ * What is known of a file that a call has written to. One that has grown shows zeros where it had nothing: from its old end, and up to the
+ * end of its last page.
+ */
+struct written {
+	uint64_t object, size;
+};
+
+static void files_written(struct call *k, const struct written *w, uint64_t offset, uint64_t len)
 {
 	uint64_t end = len > UINT64_MAX - offset ? UINT64_MAX : offset + len;
 
 	tr_lock();
 	for (unsigned i = 0; i < used; i++) {
-		const struct mapped *m = &mapped[i];
-		uint64_t last = m->offset + (m->end - m->start);
+		struct mapped *m = &mapped[i];
+		uint64_t last = m->offset + (m->end - m->start), from = offset, to = end;
 
-		if (m->object != object || last <= offset || m->offset >= end)
+		if (m->object != w->object)
 			continue;
-		add_range(k, m->start + (offset > m->offset ? offset - m->offset : 0),
-			  end < last ? m->start + (end - m->offset) : m->end);
+		if (w->size > m->size) {
+			from = tr_min(from, m->size);
+			to = end < w->size ? w->size : end;
+			to = to > UINT64_MAX - RAW_PAGE ? to : (to + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
+		}
+		m->size = w->size;
+		if (last > from && m->offset < to)
+			add_range(k, m->start + (from > m->offset ? from - m->offset : 0),
+				  to < last ? m->start + (to - m->offset) : m->end);
 	}
 	tr_unlock();
 }
@@ -151,37 +171,37 @@ void files_readable(struct call *k, uint64_t start, uint64_t end)
 
 /* ---- calls ---- */
 
-static bool object_of(int fd, uint64_t *object)
+static bool object_of(int fd, struct written *w)
 {
 	struct stat st;
 
 	if (raw_failed(raw(SYS_fstat, fd, &st)) || (st.st_mode & S_IFMT) != S_IFREG)
 		return false;
-	*object = files_object(&st);
+	*w = (struct written){ files_object(&st), (uint64_t)st.st_size };
 	return true;
 }
 
 /* n bytes before where the descriptor stands now. */
 static void behind(struct call *k, int fd, uint64_t n)
 {
-	uint64_t object;
+	struct written w;
 	long at = raw(SYS_lseek, fd, 0, SEEK_CUR);
 
-	if (object_of(fd, &object) && at >= 0)
-		files_written(k, object, (uint64_t)at > n ? (uint64_t)at - n : 0, n);
+	if (object_of(fd, &w) && at >= 0)
+		files_written(k, &w, (uint64_t)at > n ? (uint64_t)at - n : 0, n);
 }
 
 /* n bytes from an offset; with O_APPEND the offset does not matter. */
 static void from(struct call *k, int fd, uint64_t offset, uint64_t n)
 {
-	uint64_t object;
+	struct written w;
 	long flags = raw(SYS_fcntl, fd, F_GETFL);
 
-	if (!object_of(fd, &object))
+	if (!object_of(fd, &w))
 		return;
 	if (flags >= 0 && flags & O_APPEND)
 		offset = 0, n = UINT64_MAX;
-	files_written(k, object, offset, n);
+	files_written(k, &w, offset, n);
 }
 
 /* n bytes before the offset that the call has moved on. */
@@ -197,18 +217,21 @@ static void before(struct call *k, int fd, uint64_t offset_at, uint64_t n)
 
 static void whole(struct call *k, int fd)
 {
-	uint64_t object;
+	struct written w;
 
-	if (object_of(fd, &object))
-		files_written(k, object, 0, UINT64_MAX);
+	if (object_of(fd, &w))
+		files_written(k, &w, 0, UINT64_MAX);
 }
 
 static void whole_by_name(struct call *k, uint64_t path)
 {
 	struct stat st;
 
-	if (!raw_failed(raw(SYS_newfstatat, AT_FDCWD, path, &st, 0)))
-		files_written(k, files_object(&st), 0, UINT64_MAX);
+	if (raw_failed(raw(SYS_newfstatat, AT_FDCWD, path, &st, 0)))
+		return;
+	struct written w = { files_object(&st), (uint64_t)st.st_size };
+
+	files_written(k, &w, 0, UINT64_MAX);
 }
 
 /* Pages that are not what they were, of shared memory or a mapped file: written by a child, or by us. */
@@ -247,8 +270,10 @@ static void advised(struct call *k, uint64_t start, uint64_t len, uint64_t advic
 	tr_lock();
 	files_at(start, &p);
 	tr_unlock();
+	struct written w = { p.object, p.size };
+
 	if (p.object)
-		files_written(k, p.object, p.offset, len);
+		files_written(k, &w, p.offset, len);
 }
 
 void call_files(struct call *k)

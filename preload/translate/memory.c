@@ -81,7 +81,7 @@ static void note_object(struct call *k, uint64_t start, uint64_t len, int flags,
 		object = shared ? files_new_object() : 0, offset = 0;
 	else if (!raw_failed(raw(SYS_fstat, fd, &st)) && (st.st_mode & S_IFMT) == S_IFREG)
 		object = files_object(&st);
-	files_map(start, start + len, object, offset, shared);
+	files_map(start, start + len, object, offset, object && !(flags & MAP_ANONYMOUS) ? (uint64_t)st.st_size : 0, shared);
 	if (shared && object)
 		call_effect_add(k, start, sizeof(struct trc_object), TRC_EFFECT_OBJECT);
 }
@@ -134,7 +134,7 @@ static void unmap(struct call *k)
 	}
 	if (raw_failed(k->result))
 		return;
-	files_map(k->args[0], end, 0, 0, false);
+	files_map(k->args[0], end, 0, 0, 0, false);
 	code_changes(k->args[0], end, 0, false);
 }
 
@@ -190,8 +190,8 @@ static void object_moved(struct call *k, const struct files_place *p, uint64_t o
 	uint64_t start = k->args[0], to = (uint64_t)k->result;
 
 	if (old && !(k->args[3] & DONTUNMAP))
-		files_map(start, start + old, 0, 0, false);
-	files_map(to, to + new, p->object, p->offset, p->shared);
+		files_map(start, start + old, 0, 0, 0, false);
+	files_map(to, to + new, p->object, p->offset, p->size, p->shared);
 	if (p->object && new > old)
 		files_contents(k, to + old, to + new);
 	if (p->object && k->args[3] & DONTUNMAP)
@@ -234,7 +234,7 @@ static void attach_shared(struct call *k)
 	start = (uint64_t)k->result;
 	if (!raw_failed(raw(SYS_shmctl, k->args[0], 2, ds)))
 		memcpy(&size, ds + 48, 8);
-	files_map(start, start + page_up(size), 1ull << 63 | (uint32_t)k->args[0], 0, true);
+	files_map(start, start + page_up(size), 1ull << 63 | (uint32_t)k->args[0], 0, size, true);
 	call_effect_add(k, start, sizeof(struct trc_object), TRC_EFFECT_OBJECT);
 	call_effect_add(k, start, size, TRC_EFFECT_FILE);
 }
@@ -249,7 +249,7 @@ static void detach_shared(struct call *k)
 	tr_unlock();
 	k->result = raw(SYS_shmdt, k->args[0]);
 	if (!raw_failed(k->result) && known)
-		files_map(k->args[0], p.end, 0, 0, false);
+		files_map(k->args[0], p.end, 0, 0, 0, false);
 }
 
 bool call_memory(struct call *k)

@@ -58,11 +58,12 @@ void tr_limits_show(bool show);
 struct stat;
 struct files_place {
 	uint64_t end, object, offset;
+	uint64_t size; /* of the file, as last seen */
 	bool shared;
 };
 uint64_t files_object(const struct stat *st);
 uint64_t files_new_object(void);
-void files_map(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, bool shared);
+void files_map(uint64_t start, uint64_t end, uint64_t object, uint64_t offset, uint64_t size, bool shared);
 bool files_at(uint64_t address, struct files_place *p);
 void files_contents(struct call *k, uint64_t start, uint64_t end); /* of such mappings, as they are now */
 void files_unread(uint64_t start); /* the mapping there could not be read when it was made; ... */
