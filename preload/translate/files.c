@@ -85,7 +85,7 @@ bool files_at(uint64_t address, struct files_place *p)
 		if (mapped[i].object && address >= mapped[i].start && address < mapped[i].end) {
 			*p = (struct files_place){ mapped[i].end, mapped[i].object,
 						   mapped[i].offset + (address - mapped[i].start), mapped[i].size,
-						   mapped[i].shared };
+						   mapped[i].shared, mapped[i].unread };
 			return true;
 		}
 	return false;

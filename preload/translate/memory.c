@@ -192,6 +192,8 @@ static void object_moved(struct call *k, const struct files_place *p, uint64_t o
 	if (old && !(k->args[3] & DONTUNMAP))
 		files_map(start, start + old, 0, 0, 0, false);
 	files_map(to, to + new, p->object, p->offset, p->size, p->shared);
+	if (p->object && p->unread)
+		files_unread(to);
 	if (p->object && new > old)
 		files_contents(k, to + old, to + new);
 	if (p->object && k->args[3] & DONTUNMAP)

@@ -60,6 +60,7 @@ struct files_place {
 	uint64_t end, object, offset;
 	uint64_t size; /* of the file, as last seen */
 	bool shared;
+	bool unread; /* nothing of it was recorded yet, it could not be read */
 };
 uint64_t files_object(const struct stat *st);
 uint64_t files_new_object(void);
