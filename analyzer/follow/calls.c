@@ -114,6 +114,23 @@ static bool output_agrees(const struct trc_effect *e, const uint8_t *mine)
 	return trc_checksum(mine, s.length) == s.sum;
 }
 
+/* The first byte that is another, as far as the record has them. */
+static void say_output(struct mach_run *r, const struct run_thread *t, const struct trc_effect *e, const uint8_t *mine, uint32_t n)
+{
+	const uint8_t *theirs = trc_effect_bytes(e);
+	uint32_t at = 0;
+
+	while (e->kind != TRC_EFFECT_OUTPUT_SUM && at < n && mine[at] == theirs[at])
+		at++;
+	if (e->kind == TRC_EFFECT_OUTPUT_SUM || at == n)
+		run_undetermined(r, "%" PRIu32 " bytes that %s wrote at 0x%" PRIx64, n, trc_thread_id(r->t, t->index),
+				 e->address);
+	else
+		run_undetermined(r, "%" PRIu32 " bytes that %s wrote at 0x%" PRIx64 ": the one at 0x%" PRIx64
+				 " is 0x%02x, recorded 0x%02x", n, trc_thread_id(r->t, t->index), e->address,
+				 e->address + at, mine[at], theirs[at]);
+}
+
 static void compare_output(struct mach_run *r, struct run_thread *t, const struct trc_effect *e)
 {
 	struct trc_output_sum s = { e->length, 0 };
@@ -128,8 +145,7 @@ static void compare_output(struct mach_run *r, struct run_thread *t, const struc
 	if (!mem_peek(r->m->mem, e->address, mine, s.length) || !output_agrees(e, mine)) {
 		r->res.output_identical = false;
 		if (!r->free)
-			run_undetermined(r, "%u bytes that %s wrote at 0x%" PRIx64, (unsigned)s.length,
-					 trc_thread_id(r->t, t->index), e->address);
+			say_output(r, t, e, mine, s.length);
 	}
 	tell_kernel_access(r, t, MACH_READ, e->address, mine, s.length);
 	free(mine);

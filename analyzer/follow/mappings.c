@@ -117,6 +117,27 @@ static void remap(struct mach_run *r, const uint64_t *a, uint64_t to)
 		mem_map(r->m->mem, a[0], a[0] + from_size, was.prot, was.file);
 }
 
+/* The program's own memory comes back as zeros, a file's as the file is. */
+static bool discards(uint64_t advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED ||
+	       advice == 102 /* MADV_GUARD_INSTALL */;
+}
+
+/* A part of a shared mapping shows another part of the file. */
+static void show_elsewhere(struct mach_run *r, const struct trc_leave *l, uint64_t start, uint64_t end)
+{
+	const struct trc_effect *e = find_effect(l, TRC_EFFECT_OBJECT);
+	const struct mem_map *map = mem_find(r->m->mem, start);
+	struct trc_object o;
+
+	if (!e || !map)
+		return;
+	memcpy(&o, trc_effect_bytes(e), sizeof o);
+	run_map_object(r, start, end, map->prot, &o);
+	shadow_forget_memory(r->m, start, end - start);
+}
+
 /* Changes of the address space, by number; only calls that succeeded. */
 void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l)
 {
@@ -145,7 +166,7 @@ void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const str
 		set_brk(r, result);
 		break;
 	case SYS_madvise:
-		if (a[2] == MADV_DONTNEED || a[2] == MADV_REMOVE) {
+		if (discards(a[2])) {
 			mem_discard(mem, a[0], a[0] + a[1]);
 			shadow_forget_memory(r->m, a[0], a[1]);
 		}
@@ -155,6 +176,9 @@ void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const str
 			r->m->frame->g.guest_FS_CONST = a[1];
 		else if (a[0] == ARCH_SET_GS)
 			r->m->frame->g.guest_GS_CONST = a[1];
+		break;
+	case SYS_remap_file_pages:
+		show_elsewhere(r, l, a[0] & ~(uint64_t)(MEM_PAGE - 1), (a[0] & ~(uint64_t)(MEM_PAGE - 1)) + a[1] / MEM_PAGE * MEM_PAGE);
 		break;
 	case SYS_shmat:
 		attach_shared(r, l, a[2]);

@@ -225,6 +225,26 @@ static void remap(struct call *k)
 		code_changes(start, start + old, 0, false);
 }
 
+/* A part of a shared mapping shows another part of its file. */
+static void show_elsewhere(struct call *k)
+{
+	uint64_t start = k->args[0] & ~(RAW_PAGE - 1), len = k->args[1] & ~(RAW_PAGE - 1);
+	struct files_place p = { 0 };
+
+	k->result = -EINVAL;
+	if (tr_owns(start, start + len))
+		return;
+	k->result = raw(SYS_remap_file_pages, k->args[0], k->args[1], k->args[2], k->args[3], k->args[4]);
+	tr_lock();
+	bool known = files_at(start, &p);
+	tr_unlock();
+	if (raw_failed(k->result) || !known)
+		return;
+	files_map(start, start + len, p.object, k->args[3] * RAW_PAGE, p.size, p.shared);
+	call_effect_add(k, start, sizeof(struct trc_object), TRC_EFFECT_OBJECT);
+	files_contents(k, start, start + len);
+}
+
 static void attach_shared(struct call *k)
 {
 	uint8_t ds[112]; /* struct shmid_ds: the size stands behind the permissions */
@@ -261,6 +281,7 @@ bool call_memory(struct call *k)
 	case SYS_munmap: unmap(k); return true;
 	case SYS_mprotect: case SYS_pkey_mprotect: protect(k); return true;
 	case SYS_mremap: remap(k); return true;
+	case SYS_remap_file_pages: show_elsewhere(k); return true;
 	case SYS_shmat: attach_shared(k); return true;
 	case SYS_shmdt: detach_shared(k); return true;
 	}

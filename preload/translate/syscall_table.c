@@ -91,7 +91,7 @@ const struct call_desc call_table[CALL_MAX] = {
 	P(sched_setaffinity, NONE), P(sched_getaffinity, RES(2)), O(set_thread_area, NONE),
 	P(io_setup, FIX(1, 8)), P(io_destroy, NONE), P(io_getevents, RESN(3, 32)),
 	C(io_submit, NOTED, NONE), P(io_cancel, FIX(2, 32)), P(get_thread_area, FIX(0, 16)),
-	C(lookup_dcookie, NOTED, NONE), P(epoll_create, NONE), P(remap_file_pages, NONE),
+	C(lookup_dcookie, NOTED, NONE), P(epoll_create, NONE), O(remap_file_pages, NONE),
 	P(getdents64, RES(1)), O(set_tid_address, NONE), P(restart_syscall, NONE),
 	P(semtimedop, NONE), P(fadvise64, NONE), O(timer_create, FIX(2, 4)),
 	P(timer_settime, FIX(3, 32)), P(timer_gettime, FIX(1, 32)), P(timer_getoverrun, NONE),
