@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define SYMBOLIC 300000u /* instructions before the mismatch whose reads get symbols ... */
-#define NEAREST 3000u    /* ... or, when memory is nobody else's, reads of any kind */
+#define NEAREST 10000u   /* ... or, when memory is nobody else's, reads of any kind */
 #define FARTHEST 200000000u /* instructions to execute again to get there */
 #define JUST_BEFORE 64u  /* instructions before the branch: what was made concrete there may have decided it */
 #define MOST_READS 100000u
@@ -26,7 +26,7 @@ struct read_at {
 struct blame {
 	struct mach_run *r;
 	uint32_t thread;
-	bool any; /* reads of all memory, not of what is shared with others alone */
+	enum { READS_SHARED, READS_FIRST, READS_ALL } which; /* of what is shared with others; of what was not computed here; all */
 	struct expr_pool *pool;
 	VEC(struct read_at) reads; /* by symbol */
 	expr_id last;
@@ -53,14 +53,23 @@ static const struct shared_range *shared_at(const struct mach_run *r, uint64_t a
 	return NULL;
 }
 
+/* Constants of the program are what they were. */
+static bool is_constant(const struct mach_run *r, uint64_t address)
+{
+	const struct mem_map *map = mem_find(r->m->mem, address);
+
+	return map && !(map->prot & MEM_W) && img_module_at(r->images, address);
+}
+
 static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 {
 	struct blame *b = arg;
 	char name[32];
 
-	(void)value;
+	/* What was computed from an earlier read keeps the name of that one. */
 	if (!(a->flags & ACCESS_READ) || a->size > 8 || b->reads.n >= MOST_READS ||
-	    (b->any ? a->thread != b->thread : !shared_at(b->r, a->address)))
+	    (b->which == READS_SHARED ? !shared_at(b->r, a->address) : a->thread != b->thread) ||
+	    (b->which == READS_FIRST && (value || is_constant(b->r, a->address))))
 		return EXPR_NONE;
 	snprintf(name, sizeof name, "r%zu", b->reads.n);
 	vec_push(&b->reads, (struct read_at){ a->pc, a->address, a->insn });
@@ -157,7 +166,7 @@ static void tell(struct blame *b)
 	char *at = where(r, b->found.address), *place = run_place(r, b->found.pc);
 
 	free(r->reason);
-	if (b->any)
+	if (b->which != READS_SHARED)
 		r->reason = xasprintf("it depends on what was read from %s by %s", at, place);
 	else
 		r->reason = xasprintf("the likely reason is the value that %s read from %s: another process, or a "
@@ -166,7 +175,7 @@ static void tell(struct blame *b)
 	free(place);
 }
 
-static bool blame(struct mach_run *r, uint32_t thread, bool any, uint64_t back)
+static bool blame(struct mach_run *r, uint32_t thread, int which, uint64_t back)
 {
 	struct blame *b = xcalloc(1, sizeof *b);
 	enum action stands = r->threads[thread].s.action;
@@ -177,7 +186,7 @@ static bool blame(struct mach_run *r, uint32_t thread, bool any, uint64_t back)
 
 	b->r = r;
 	b->thread = thread;
-	b->any = any;
+	b->which = which;
 	b->pool = expr_pool_new();
 	err_free(execute(b, back));
 	if (b->is_found)
@@ -213,8 +222,8 @@ void run_blame(struct mach_run *r, uint32_t thread, bool alone)
 	    (r->blames > FREE_BLAMES && r->blames * COST_OF_BLAME > r->worked))
 		return;
 	r->blames++;
-	if (r->shared.n && blame(r, thread, false, SYMBOLIC))
+	if (r->shared.n && blame(r, thread, READS_SHARED, SYMBOLIC))
 		return;
-	if (alone)
-		blame(r, thread, true, NEAREST);
+	if (alone && !blame(r, thread, READS_FIRST, NEAREST))
+		blame(r, thread, READS_ALL, NEAREST);
 }
