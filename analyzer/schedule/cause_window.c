@@ -53,10 +53,6 @@ size_t study_grow(const struct work *w, size_t size)
 	return size * STUDY_GROWTH < study_largest(w) ? size * STUDY_GROWTH : study_largest(w);
 }
 
-/*
- * The smallest window that ends at `to`, up to a size, in which the failure can
- * be avoided. *proved: none can, at all.
- */
 /* What the states showed, in `order`, or else the solver. */
 static void keep_witness(struct study *s, const uint32_t *order, bool by_states)
 {
@@ -70,6 +66,10 @@ static void keep_witness(struct study *s, const uint32_t *order, bool by_states)
 	memcpy(s->witness + s->from, order, s->win->n * sizeof *order);
 }
 
+/*
+ * The smallest window that ends at `to`, up to a size, in which the failure can
+ * be avoided. *proved: none can, at all.
+ */
 static struct study *find_window(struct work *w, uint32_t diverge, size_t to, size_t first,
 				 size_t last, double effort, bool *proved)
 {
