@@ -24,48 +24,6 @@ static bool is_settled(const struct look *l, struct sched_ref z, struct sched_re
 	       order_leads_to(l->t, SYM_JOIN, y.thread, 0, y.index, z.thread);
 }
 
-/* Where the thread took the lock that it holds at this event, not too far back; SYM_NONE: it does not hold it. */
-static uint32_t held_since(const struct look *l, struct sched_ref r, uint32_t lock)
-{
-	uint32_t least = r.index > (uint32_t)LIMIT_CUT_EVENTS ? r.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
-
-	for (uint32_t i = r.index; i-- > least;) {
-		const struct sym_event *e = &l->t->threads[r.thread].events[i];
-
-		if (e->target == lock && (order_acquires(e) || e->op == SYM_UNLOCK))
-			return e->op == SYM_UNLOCK ? SYM_NONE : i;
-	}
-	return SYM_NONE;
-}
-
-/* Who holds the lock at z lets it go, in the failing order, before the other takes it, as those must who do not only read. */
-static bool is_let_go(const struct look *l, struct sched_ref z, uint32_t lock, struct sched_ref taken)
-{
-	const struct sym_thread *th = &l->t->threads[z.thread];
-
-	for (uint32_t i = z.index; i < th->nevents; i++)
-		if (th->events[i].target == lock && th->events[i].op == SYM_UNLOCK)
-			return order_place(&l->failing_at, (struct sched_ref){ z.thread, i }) < order_place(&l->failing_at, taken);
-	return false;
-}
-
-/* z, the first in the failing order, and y are kept apart by a lock. */
-static bool are_guarded(const struct look *l, struct sched_ref z, struct sched_ref y)
-{
-	uint32_t least = z.index > (uint32_t)LIMIT_CUT_EVENTS ? z.index - (uint32_t)LIMIT_CUT_EVENTS : 0;
-
-	for (uint32_t i = z.index; i-- > least;) {
-		const struct sym_event *e = &l->t->threads[z.thread].events[i];
-
-		if (!order_acquires(e) || held_since(l, z, e->target) != i)
-			continue;
-		uint32_t taken = held_since(l, y, e->target);
-		if (taken != SYM_NONE && is_let_go(l, z, e->target, (struct sched_ref){ y.thread, taken }))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Two updates that are each a step of its own, or two rounds of a loop, are not one thing that could be cut,
  * unless the second goes on with what the first one read, or would not be there without it.
@@ -99,7 +57,7 @@ static enum explain_pair weigh(const struct look *l, struct sched_ref z, struct 
 		/* What changed under its hands, or was seen before it had changed it. */
 		if (!order_writes(ez) && e->op == SYM_WRITE)
 			return EXPLAIN_PAIR_ACCESSES;
-		return are_guarded(l, z, y) ? EXPLAIN_PAIR_CUTS_GUARDED : EXPLAIN_PAIR_CUTS;
+		return order_guarded(l->t, &l->failing_at, z, y) ? EXPLAIN_PAIR_CUTS_GUARDED : EXPLAIN_PAIR_CUTS;
 	}
 	return EXPLAIN_PAIR_ACCESSES;
 }

@@ -104,3 +104,31 @@ uint32_t order_innermost_lock(const struct sym_trace *t, uint32_t thread, uint32
 	vec_free(&held);
 	return last;
 }
+
+/* The thread that holds the lock at z lets it go, in the order, before the other takes it. */
+static bool is_let_go(const struct sym_trace *t, const struct order_places *p, struct sched_ref z, uint32_t lock,
+		      struct sched_ref taken)
+{
+	const struct sym_thread *th = &t->threads[z.thread];
+
+	for (uint32_t i = z.index; i < th->nevents; i++)
+		if (th->events[i].target == lock && th->events[i].op == SYM_UNLOCK)
+			return order_place(p, (struct sched_ref){ z.thread, i }) < order_place(p, taken);
+	return false;
+}
+
+bool order_guarded(const struct sym_trace *t, const struct order_places *p, struct sched_ref z, struct sched_ref y)
+{
+	order_held_locks a = { 0 }, b = { 0 };
+	bool guarded = false;
+
+	order_sections(t, z, &a);
+	order_sections(t, y, &b);
+	for (size_t i = 0; i < a.n; i++)
+		for (size_t k = 0; k < b.n && !guarded; k++)
+			guarded = a.v[i].object == b.v[k].object &&
+				  is_let_go(t, p, z, a.v[i].object, (struct sched_ref){ y.thread, b.v[k].since });
+	vec_free(&a);
+	vec_free(&b);
+	return guarded;
+}

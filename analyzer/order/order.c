@@ -38,6 +38,20 @@ void sched_order_free(struct sched_order *o)
 	*o = (struct sched_order){ 0 };
 }
 
+struct sched_order sched_order_copy(const struct sched_order *o)
+{
+	struct sched_order copy = *o;
+
+	copy.refs = xcalloc(o->n + 1, sizeof *o->refs);
+	if (o->n)
+		memcpy(copy.refs, o->refs, o->n * sizeof *o->refs);
+	if (o->values) {
+		copy.values = xcalloc(o->nvalues + 1, sizeof *o->values);
+		memcpy(copy.values, o->values, o->nvalues * sizeof *o->values);
+	}
+	return copy;
+}
+
 struct order_places order_places_of(const struct sym_trace *t, const struct sched_order *o)
 {
 	struct order_places p = { xcalloc(t->nthreads + 1, sizeof *p.at), (uint32_t)t->nthreads };

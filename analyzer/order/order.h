@@ -24,6 +24,7 @@ struct sched_order {
 };
 
 void sched_order_free(struct sched_order *o);
+struct sched_order sched_order_copy(const struct sched_order *o);
 
 struct sched_edge {
 	struct sched_ref before, after;
@@ -127,6 +128,9 @@ static inline size_t order_place(const struct order_places *p, struct sched_ref 
 {
 	return p->at[r.thread][r.index];
 }
+
+/* A lock keeps z, which comes first in the order, and y apart: whoever has it at z lets it go before y's thread takes it. */
+bool order_guarded(const struct sym_trace *t, const struct order_places *p, struct sched_ref z, struct sched_ref y);
 
 /* ---- values (flow.c) ---- */
 

@@ -253,6 +253,60 @@ struct order_view *order_view_new(const struct sym_trace *t, enum sched_model mo
 	return v;
 }
 
+size_t order_switches(const struct order_view *v, const uint32_t *order, size_t n)
+{
+	size_t switches = 0;
+
+	for (size_t k = 1; k < n; k++)
+		switches += v->ev[order[k]].e->thread != v->ev[order[k - 1]].e->thread;
+	return switches;
+}
+
+size_t order_distance(const struct order_view *v, const uint64_t *rank, const uint32_t *order, size_t n)
+{
+	size_t size = v->n + v->t->nthreads + 2, seen = 0, turned = 0;
+	uint32_t *tree = xcalloc(size + 1, sizeof *tree);
+
+	for (size_t k = 0; k < n; k++) {
+		size_t at = rank[order[k]] + 1, before = 0;
+
+		for (size_t i = at; i; i &= i - 1)
+			before += tree[i];
+		turned += seen - before;
+		for (size_t i = at; i <= size; i += i & -i)
+			tree[i]++;
+		seen++;
+	}
+	free(tree);
+	return turned;
+}
+
+size_t order_section_edge(const struct order_view *v, const uint32_t *order, size_t k, size_t limit, size_t most)
+{
+	uint32_t thread = v->ev[order[k]].e->thread;
+	bool begin = limit < k;
+	size_t found = k;
+	long depth = 0;
+
+	for (size_t i = k, far = 0; i != limit && far < most; far++) {
+		const struct sym_event *e;
+
+		i += begin ? -1 : 1;
+		e = v->ev[order[i]].e;
+		if (e->thread != thread)
+			continue;
+		if (order_acquires(e))
+			depth += begin ? 1 : -1;
+		else if (e->op == SYM_UNLOCK)
+			depth += begin ? -1 : 1;
+		if (depth > 0) {
+			found = i;
+			depth = 0;
+		}
+	}
+	return found;
+}
+
 bool order_behind_writer(const struct order_view *v, const struct sym_event *e)
 {
 	const struct sym_failure *f = &v->t->failure;

@@ -97,6 +97,16 @@ static inline bool order_still_binds(const struct order_view *v, uint32_t k, uin
  */
 bool order_behind_writer(const struct order_view *v, const struct sym_event *e);
 
+/* Context switches of an order of so many events. */
+size_t order_switches(const struct order_view *v, const uint32_t *order, size_t n);
+/* Pairs that stand otherwise than in the order with these ranks (by event): inversions, by a Fenwick tree. */
+size_t order_distance(const struct order_view *v, const uint64_t *rank, const uint32_t *order, size_t n);
+/*
+ * Where the outermost lock section around place k of its thread begins or ends: looked for towards the place `limit', over at
+ * most so many events.
+ */
+size_t order_section_edge(const struct order_view *v, const uint32_t *order, size_t k, size_t limit, size_t most);
+
 /* Variables, by number: what an expression is computed from, and what the values written there were made of, and so on. */
 struct order_cone {
 	const struct order_view *v;

@@ -34,26 +34,6 @@ static void places(struct alternates *x, const uint32_t *order, size_t n)
 		x->place[order[k]] = k;
 }
 
-/* Pairs in another order than in the failing schedule: inversions, by a Fenwick tree. */
-static size_t distance(struct alternates *x, const uint32_t *order, size_t n)
-{
-	size_t size = x->w->v->n + x->w->v->t->nthreads + 2, seen = 0, turned = 0;
-	uint32_t *tree = xcalloc(size + 1, sizeof *tree);
-
-	for (size_t k = 0; k < n; k++) {
-		size_t rank = x->w->rank[order[k]] + 1, before = 0;
-
-		for (size_t i = rank; i; i &= i - 1)
-			before += tree[i];
-		turned += seen - before;
-		for (size_t i = rank; i <= size; i += i & -i)
-			tree[i]++;
-		seen++;
-	}
-	free(tree);
-	return turned;
-}
-
 static bool already_found(const struct alternates *x, const uint32_t *order, size_t n)
 {
 	for (size_t i = 0; i < x->found.n; i++)
@@ -70,7 +50,7 @@ static bool accept(struct alternates *x, uint32_t *order, size_t n, uint32_t edg
 		free(order);
 		return false;
 	}
-	vec_push(&x->found, (struct found){ order, n, edge, single, distance(x, order, n) });
+	vec_push(&x->found, (struct found){ order, n, edge, single, order_distance(x->w->v, x->w->rank, order, n) });
 	return true;
 }
 

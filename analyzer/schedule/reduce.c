@@ -18,15 +18,6 @@ struct reduction {
 	size_t n;
 };
 
-size_t reduce_count(const struct order_view *v, const uint32_t *order, size_t n)
-{
-	size_t switches = 0;
-
-	for (size_t k = 1; k < n; k++)
-		switches += v->ev[order[k]].e->thread != v->ev[order[k - 1]].e->thread;
-	return switches;
-}
-
 static uint32_t thread(const struct reduction *r, size_t k)
 {
 	return r->w->v->ev[r->cur[k]].e->thread;
@@ -117,10 +108,10 @@ static void move_segments(struct reduction *r)
 	size_t before;
 
 	do {
-		before = reduce_count(r->w->v, r->cur, r->n);
+		before = order_switches(r->w->v, r->cur, r->n);
 		move_up(r);
 		move_down(r);
-	} while (reduce_count(r->w->v, r->cur, r->n) < before && !work_stopped(r->w));
+	} while (order_switches(r->w->v, r->cur, r->n) < before && !work_stopped(r->w));
 }
 
 void reduce_switches(struct work *w)

@@ -174,26 +174,17 @@ static void *copied(const void *of, size_t n, size_t size)
 	return copy;
 }
 
-static struct sched_order order_copy(const struct sched_order *o)
-{
-	struct sched_order copy = *o;
-
-	copy.refs = copied(o->refs, o->n, sizeof *o->refs);
-	copy.values = o->values ? copied(o->values, o->nvalues, sizeof *o->values) : NULL;
-	return copy;
-}
-
 struct sched_answer *sched_answer_copy(const struct sched_answer *a)
 {
 	struct sched_answer *copy = copied(a, 1, sizeof *a);
 
-	copy->recorded = order_copy(&a->recorded);
-	copy->failing = order_copy(&a->failing);
+	copy->recorded = sched_order_copy(&a->recorded);
+	copy->failing = sched_order_copy(&a->failing);
 	copy->cause = copied(a->cause, a->ncause, sizeof *a->cause);
 	copy->delays = copied(a->delays, a->ndelays, sizeof *a->delays);
 	copy->alternates = copied(a->alternates, a->nalternates, sizeof *a->alternates);
 	for (size_t i = 0; i < a->nalternates; i++)
-		copy->alternates[i].order = order_copy(&a->alternates[i].order);
+		copy->alternates[i].order = sched_order_copy(&a->alternates[i].order);
 	copy->why = a->why ? xstrdup(a->why) : NULL;
 	return copy;
 }

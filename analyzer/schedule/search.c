@@ -165,18 +165,14 @@ char *search_conflict(struct work *w)
 	if (r == SMT_UNSAT) {
 		smt_take_core(enc->smt);
 		strbuf_str(&b, "these cannot hold together in any order: ");
-		for (size_t i = 0; i < enc->smt->core.n; i++) {
-			bool fails = enc->smt->core.v[i] == enc->fails;
-
-			for (size_t k = 0; k < enc->tracked.n && named < 8; k++) {
-				if (enc->tracked.v[k] != enc->smt->core.v[i])
-					continue;
-				strbuf_str(&b, named++ ? "; " : "");
-				describe_cond(w, &b, enc->tracked_cond.v[k]);
-			}
-			if (fails)
-				strbuf_fmt(&b, "%sthe failure", named++ ? "; " : "");
+		for (size_t k = 0; k < enc->tracked.n && named < 8; k++) {
+			if (!smt_in_core(enc->smt, enc->tracked.v[k]))
+				continue;
+			strbuf_str(&b, named++ ? "; " : "");
+			describe_cond(w, &b, enc->tracked_cond.v[k]);
 		}
+		if (smt_in_core(enc->smt, enc->fails))
+			strbuf_fmt(&b, "%sthe failure", named++ ? "; " : "");
 		if (!named)
 			strbuf_str(&b, "the synchronisation operations themselves");
 	}

@@ -19,32 +19,6 @@ static uint32_t thread_at(const struct turn *x, size_t k)
 	return x->w->v->ev[x->w->order[k]].e->thread;
 }
 
-/* Where the outermost lock section around place k of its thread begins or ends. */
-static size_t section_edge(const struct turn *x, size_t k, bool begin)
-{
-	uint32_t thread = thread_at(x, k);
-	size_t found = k, limit = begin ? x->s->from : x->w->n - 1;
-	long depth = 0;
-
-	for (size_t i = k, far = 0; i != limit && far < SECTION_SEARCH; far++) {
-		const struct sym_event *e;
-
-		i += begin ? -1 : 1;
-		e = x->w->v->ev[x->w->order[i]].e;
-		if (e->thread != thread)
-			continue;
-		if (order_acquires(e))
-			depth += begin ? 1 : -1;
-		else if (e->op == SYM_UNLOCK)
-			depth += begin ? -1 : 1;
-		if (depth > 0) {
-			found = i;
-			depth = 0;
-		}
-	}
-	return found;
-}
-
 /* The last place before the thread of place k goes on behind b, or after it stopped before a. */
 static size_t next_pause(const struct turn *x)
 {
@@ -134,7 +108,8 @@ size_t turn_directly(struct study *s, uint32_t edge, const uint32_t *keep, size_
 	if (x.a >= s->w->n || x.b >= s->w->n || x.a >= x.b)
 		return 0;
 	uint32_t ta = thread_at(&x, x.a), tb = thread_at(&x, x.b);
-	size_t sa = section_edge(&x, x.a, true), sb = section_edge(&x, x.b, false);
+	size_t sa = order_section_edge(s->w->v, s->w->order, x.a, s->from, SECTION_SEARCH);
+	size_t sb = order_section_edge(s->w->v, s->w->order, x.b, s->w->n - 1, SECTION_SEARCH);
 	const struct {
 		uint32_t thread;
 		size_t from, to;

@@ -82,7 +82,7 @@ void work_export(struct work *w, const uint32_t *order, size_t n, bool fails,
 		order_check_step(c, order[k]);
 		out->refs[k] = order_view_ref(w->v, order[k]);
 	}
-	out->switches = reduce_count(w->v, order, n);
+	out->switches = order_switches(w->v, order, n);
 	out->nvalues = expr_symbol_count(w->v->t->pool);
 	out->values = xcalloc(out->nvalues + 1, sizeof *out->values);
 	memcpy(out->values, order_check_values(c), out->nvalues * sizeof *out->values);

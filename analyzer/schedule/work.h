@@ -57,7 +57,6 @@ bool work_stopped(struct work *w);
 
 /* Context-switch reduction of w->order, which fails and keeps failing (reduce.c). */
 void reduce_switches(struct work *w);
-size_t reduce_count(const struct order_view *v, const uint32_t *order, size_t n);
 
 /* Root cause and alternates (cause.c, alternate.c). */
 void find_writer_first(struct work *w); /* behind.c: of a deadlock for which no order of events accounts */
