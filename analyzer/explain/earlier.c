@@ -157,14 +157,14 @@ static bool enough(const struct looking *l)
 	return l->tests >= LIMIT_EARLIER || explain_effort(l->base->e) > l->end || explain_past_deadline(l->base->e);
 }
 
-static err_t passes(struct looking *l, const struct sched_order *order, bool others_first, bool *yes)
+static err_t execute(struct looking *l, const struct sched_order *order, bool others_first, enum order_verdict *how)
 {
 	struct report_proof proof = { 0 };
 	char *why = NULL;
 
 	l->tests++;
 	TRY(candidate_execute(l->base, order, MACH_OUT_PASSED, others_first, &proof, &why));
-	*yes = proof.agreed && !proof.fails_later;
+	*how = proof.left ? ORDER_UNRESOLVED : proof.agreed && !proof.fails_later ? ORDER_PASSES : ORDER_FAILS;
 	free(why);
 	return NULL;
 }
@@ -185,36 +185,46 @@ static bool turned(const struct looking *l, const struct sched_edge *pair, size_
 /* The pair alone turned round, the rest as it was: this is where most fail. *kept: behind so many events it is. */
 static err_t passes_alone(struct looking *l, const struct sched_edge *pair, struct sched_order *out, size_t *kept, bool *yes)
 {
+	enum order_verdict how = ORDER_UNRESOLVED;
+
 	*yes = false;
 	if (!turned(l, pair, SIZE_MAX, out, kept))
 		return NULL;
-	err_t bad = passes(l, out, false, yes);
+	err_t bad = execute(l, out, false, &how);
+	*yes = !bad && how == ORDER_PASSES;
 	if (!*yes)
 		sched_order_free(out);
 	return bad;
 }
 
-/* The same whatever the order of the cause at hand is then. */
-static err_t passes_both_ways(struct looking *l, const struct sched_edge *pair, const struct sched_order *alone, size_t kept,
-			      bool *yes)
+/*
+ * No order fails, whatever that of the cause at hand is then; one that goes beyond what was recorded says nothing. *undisturbed: one
+ * passes in which threads go on freely.
+ */
+static err_t none_fails(struct looking *l, const struct sched_edge *pair, const struct sched_order *alone, size_t kept,
+			bool *undisturbed, bool *none)
 {
 	const struct sched_answer *a = l->base->answer;
-	struct sched_order undisturbed = { .refs = alone->refs, .n = kept };
+	struct sched_order begun = { .refs = alone->refs, .n = kept };
+	enum order_verdict first, others = ORDER_FAILS, both = ORDER_PASSES;
 
-	TRY(passes(l, &undisturbed, false, yes));
-	if (*yes)
-		TRY(passes(l, &undisturbed, true, yes));
-	for (size_t i = 0; i < a->ncause && *yes; i++) {
-		struct sched_order both;
+	TRY(execute(l, &begun, false, &first));
+	if (first != ORDER_FAILS)
+		TRY(execute(l, &begun, true, &others));
+	*none = others != ORDER_FAILS;
+	*undisturbed = first == ORDER_PASSES || others == ORDER_PASSES;
+	for (size_t i = 0; i < a->ncause && *none; i++) {
+		struct sched_order order;
 		size_t end;
 
 		/* Where there is no such order there is nothing to pass. */
-		if (!turned(l, pair, i, &both, &end))
+		if (!turned(l, pair, i, &order, &end))
 			continue;
-		err_t bad = passes(l, &both, false, yes);
-		sched_order_free(&both);
+		err_t bad = execute(l, &order, false, &both);
+		sched_order_free(&order);
 		if (bad)
 			return bad;
+		*none = both != ORDER_FAILS;
 	}
 	return NULL;
 }
@@ -226,8 +236,8 @@ static char *told(const struct looking *l, const struct candidate *base)
 	const struct sym_event *e = order_event(l->t, base->answer->cause[0].before);
 	const char *name = order_is_access(e) ? l->t->vars[e->target].name : NULL;
 
-	return xasprintf("The failure needs %s%s%s as well; but with the root cause turned round the run passes whatever that "
-			 "order is, as executed: it is a consequence.", name ? "an order of accesses of `" : "a later ordering",
+	return xasprintf("The failure needs %s%s%s as well; but with the root cause turned round no order failed that was "
+			 "executed, whatever that one is then: it is a consequence.", name ? "an order of accesses of `" : "a later ordering",
 			 name ? name : "", name ? "'" : "");
 }
 
@@ -279,15 +289,15 @@ double earlier_cost(const struct search *s, const struct view *v, unsigned tried
 static err_t try_pair(struct looking *l, const struct sched_edge *pair, struct candidate **out)
 {
 	struct sched_order alone = { 0 };
+	bool yes, undisturbed;
 	size_t kept;
-	bool yes;
 
 	TRY(passes_alone(l, pair, &alone, &kept, &yes));
 	if (!yes)
 		return NULL;
-	err_t bad = passes_both_ways(l, pair, &alone, kept, &yes);
+	err_t bad = none_fails(l, pair, &alone, kept, &undisturbed, &yes);
 	if (!bad && yes)
-		bad = make_candidate(l, pair, &alone, kept, out);
+		bad = make_candidate(l, pair, &alone, undisturbed ? kept : alone.n, out);
 	sched_order_free(&alone);
 	return bad;
 }
