@@ -297,7 +297,8 @@ static struct pc_entry *classify(struct level *l, uint64_t pc)
 		e->class = PC_STUB;
 		e->callee = callee_of(e->stub);
 	}
-	if (m && e->class == PC_PROGRAM && is_sanitizer(l, m, pc))
+	/* What it calls on its part says nothing of what the program has called. */
+	if (m && (e->class == PC_PROGRAM || e->class == PC_STUB) && is_sanitizer(l, m, pc))
 		e->class = PC_BELOW;
 	if (m)
 		classify_memory(l, e);
