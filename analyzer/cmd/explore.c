@@ -270,6 +270,7 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_bool(&j, "first_run_failed", r->first_failed);
 	json_bool(&j, "first_run_endless", r->cut_after > 0);
 	json_uint(&j, "looked_at", r->looked_at);
+	json_bool(&j, "cut", d->cut);
 	if (o->differ) {
 		json_object(&j, "serial");
 		json_uint(&j, "orders", r->serial.orders);

@@ -312,6 +312,7 @@ void exec_run_points(struct mach_run *r, struct execution *x)
 			x->out->points++;
 			idle = 0;
 			since = r->time;
+			x->poll[p->thread].rounds = 0;
 			continue;
 		}
 		see_decision(r, x);
@@ -325,7 +326,9 @@ void exec_run_points(struct mach_run *r, struct execution *x)
 		} else if (++idle > 4 || !exec_let_others(r, x, p->thread)) {
 			return; /* blocked: decided by the caller */
 		}
-		if (r->time - x->began > x->longest || r->time - since > x->patience)
+		x->gave_up = r->time - x->began > x->longest ||
+			     (r->time - since > x->patience && x->poll[p->thread].rounds >= EXEC_POLLS);
+		if (x->gave_up)
 			return;
 	}
 }

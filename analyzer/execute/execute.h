@@ -37,6 +37,7 @@ struct early_load {
 	uint32_t size;
 };
 
+#define EXEC_POLLS 8u  /* reads of the same value by the same instruction, and nothing new written: it waits for another */
 #define POLL_WRITES 32 /* of different instructions, as a rule: what each wrote last */
 
 /* A read that comes again and again, in mach_try(). */
@@ -94,7 +95,8 @@ struct execution {
 	uint64_t fail_distance; /* ... and how far from there it failed when recorded */
 	struct exec_passage passage;
 	uint64_t began, longest; /* ... and how long it may take, */
-	uint64_t patience;       /* and how long one thread may take to its next point */
+	uint64_t patience;       /* and how long a thread that seems to wait for others may take to its next point */
+	bool gave_up;            /* one took longer */
 	const struct mach_try *try; /* no recorded failure is asked for: see execute_try.c */
 	struct mach_tried *tried;
 	struct exec_poll *poll; /* by thread */

@@ -13,11 +13,10 @@
 #include <sys/syscall.h>
 
 #define TRY_MOST 20000000ull /* instructions of an order that ends, if nothing else is said */
-#define TRY_PATIENCE 10u     /* part of these that a thread may take to its next step: it may spin there for ever */
+#define TRY_PATIENCE 10u     /* part of these that a thread may take to its next step while it polls: it may do so for ever */
 #define TRY_TURN 160000u     /* instructions of a thread in a row, as long as others can go on ... */
 #define TRY_LOOK 500u        /* ... and between two looks at whether it waits for one of them */
 #define TRY_PIECE 4096u      /* bytes of output copied at a time */
-#define POLL_ROUNDS 8u       /* reads of the same value by the same instruction, and nothing new written: it waits for another */
 #define POLL_STACK 4096u     /* bytes around a stack pointer */
 #define POLL_SHORT 4u        /* accesses of a thread between two such reads: so many to begin with, ... */
 #define POLL_LENGTH 256u     /* ... and at most */
@@ -128,7 +127,7 @@ static void note_poll(struct mach_run *r, struct execution *x, const struct mach
 	} else if (p->pc == a->pc && p->address == a->address && p->value == a->value) {
 		p->rounds++;
 		p->quiet = 0;
-		x->makes_way |= p->rounds >= POLL_ROUNDS;
+		x->makes_way |= p->rounds >= EXEC_POLLS;
 	} else if (p->quiet > p->length || (p->pc == a->pc && p->address == a->address)) {
 		/* Not again within so many accesses: another read, and more patience. */
 		p->length = p->length && p->length < POLL_LENGTH ? 2 * p->length : POLL_SHORT;
@@ -331,6 +330,7 @@ err_t mach_try(struct mach_run *r, const struct mach_try *o, struct mach_tried *
 	execute(r, &x);
 	out->steps = x.at;
 	out->insns = r->time - x.began;
+	out->gave_up = x.gave_up;
 	r->execution = NULL;
 	exec_free(r, &x);
 	mach_outcome_free(&none);

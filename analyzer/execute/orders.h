@@ -133,6 +133,7 @@ struct mach_tried {
 	uint64_t pc;
 	int sig, status;
 	size_t steps;   /* of the order that were executed */
+	bool gave_up;   /* at the next one, which its thread did not come to for too long */
 	uint64_t insns;
 };
 

@@ -339,6 +339,13 @@ static void take_order(struct xpl_drive *d, const struct xpl_order *o, struct xp
 	uint32_t number;
 
 	d->expect = o->expects ? &o->expect : NULL;
+	/* How the thread goes on was the question. */
+	if (o->onward && seen->tried.gave_up) {
+		d->unknown_left = true;
+		d->left++;
+		if (!d->left_why)
+			d->left_why = xstrdup("a thread goes on for longer than is looked at");
+	}
 	xpl_drive_take(d, seen, o->n - o->onward, &number);
 	d->expect = NULL;
 	if (o->key && d->not_enforced + d->failing == counted && xpl_known_at(d, o->key)->status != XPL_COVERED)

@@ -3,13 +3,14 @@
 #include "analyzer/explore/explore_internal.h"
 
 #include "analyzer/explore/coverage.h"
+#include "analyzer/hunt/files.h"
 #include "analyzer/hunt/interrupt.h"
 #include "analyzer/hunt/pick.h"
 #include "analyzer/trace_image.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #define RUN_LIMIT 10.0     /* seconds for one native run */
 #define FOLLOW_SECONDS 60.0 /* for the recorded run, or what is left of the budget ... */
@@ -364,6 +365,17 @@ static err_t explore_from(struct session *s, const char *trace)
 	return save(s);
 }
 
+/* Before the work, not when a failure is there. *made: it was not there. */
+static err_t check_out(const char *out, bool *made)
+{
+	*made = out && *out && access(out, F_OK);
+	if (*made)
+		TRY(files_make_dirs(out));
+	if (access(out && *out ? out : ".", W_OK | X_OK))
+		return err_errno("no trace could be kept in %s", out && *out ? out : "the current directory");
+	return NULL;
+}
+
 static err_t record_and_explore(struct session *s)
 {
 	double since = xpl_now();
@@ -410,7 +422,13 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 					.limit = o->run_limit > 0 ? o->run_limit : RUN_LIMIT };
 	xpl_drive_new(&res->drive, &s.drive, &s.executor);
 	interrupt_catch();
-	e = o->argv ? record_and_explore(&s) : explore_from(&s, o->trace);
+	bool made_out = false;
+
+	e = o->argv ? check_out(o->out, &made_out) : NULL;
+	if (!e)
+		e = o->argv ? record_and_explore(&s) : explore_from(&s, o->trace);
+	if (made_out)
+		rmdir(o->out); /* unless something was kept there */
 	xpl_runner_end(&s.runner);
 	res->native_orders = s.runner.native_orders;
 	xpl_native_close(&s.native);
