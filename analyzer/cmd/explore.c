@@ -284,6 +284,9 @@ static void print_json(const struct options *o, const struct explore_result *r)
 	json_uint(&j, "discarded", d->cores_used);
 	json_uint(&j, "cores", d->cores.v.n);
 	json_uint(&j, "failing_orders", d->failing);
+	json_uint(&j, "distinct_failing_orders", d->failures.n);
+	if (r->first_print)
+		json_hex(&j, "failed_order", r->first_print);
 	json_uint(&j, "not_enforced", d->not_enforced);
 	json_uint(&j, "missed", d->missed);
 	json_uint(&j, "repeated", d->repeated);

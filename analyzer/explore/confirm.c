@@ -163,10 +163,12 @@ bool confirm_shake(struct session *s)
 	if (has_confirmed(s->res) || !xpl_shake_is_due(&s->shake))
 		return false;
 	bool open = false;
+	uint32_t kind = 0;
 
 	for (size_t i = 0; i < d->known.n && !open; i++)
 		open = d->known.v[i].status == XPL_OPEN;
-	err_t e = xpl_shake(&s->shake, &s->native, s->drive.deadline, open, s->drive.seed, &trace);
+	err_t e = xpl_shake(&s->shake, &s->native, s->drive.deadline, open, s->drive.seed, &trace, &kind);
+	f.bad = kind == TRC_FAIL_DEADLOCK ? XPL_BAD_DEADLOCK : kind == TRC_FAIL_EXIT ? XPL_BAD_EXIT : XPL_BAD_FAILED;
 	if (!e && trace)
 		e = take_trace(s, &f, trace);
 	if (e)

@@ -214,11 +214,23 @@ void xpl_drive_found(struct xpl_drive *d)
 	d->first_seconds = xpl_now() - d->began;
 }
 
+static void note_failing(struct xpl_drive *d, const struct xpl_seen *s)
+{
+	uint64_t print = s->trace ? xpl_trace_print(s->trace) : 0;
+
+	for (size_t i = 0; i < d->failures.n; i++)
+		if (d->failures.v[i] == print)
+			return;
+	if (s->trace)
+		vec_push(&d->failures, print);
+}
+
 static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad bad)
 {
 	bool stop = !d->o->keep_going;
 
 	d->failing++;
+	note_failing(d, s);
 	if (d->o->failed && !d->o->failed(d->o->arg, s, bad, &stop)) {
 		/* It may have ended later. */
 		if (bad == XPL_BAD_ENDLESS) {

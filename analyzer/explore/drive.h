@@ -105,7 +105,7 @@ struct xpl_drive {
 	/* private */
 	struct xpl_closure *closure;
 	const struct xpl_event *expect; /* what the next execution is to show; NULL: nothing */
-	VEC(uint64_t) failures;        /* signatures */
+	VEC(uint64_t) failures;        /* failing orders that differ, see xpl_trace_print() */
 	struct xpl_cores cores;
 	uint64_t random;
 };

@@ -86,6 +86,31 @@ static bool on_progress(void *arg)
 
 /* ---- the beginning ---- */
 
+/* Of a run that failed; 0: it cannot be followed. */
+static uint64_t print_of_failed(struct session *s)
+{
+	struct explore_result *r = s->res;
+	const struct mach_options m = { .keep_checkpoints = true, .max_insns = MOST_RECORDED };
+	struct mach_result how = { 0 };
+	struct xpl_seen seen = { 0 };
+	uint64_t print = 0;
+
+	r->images = img_set_new();
+	err_t e = mach_open(r->t, r->images, &m, &r->run);
+	if (!e)
+		e = mach_follow(r->run, &how);
+	if (!e && how.end == MACH_END_FAILURE)
+		e = xpl_prelude_find(r->run, r->images, &r->prelude);
+	if (!e && r->prelude)
+		e = xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen);
+	if (!e && seen.trace)
+		print = xpl_trace_print(seen.trace);
+	xpl_seen_free(&seen);
+	mach_result_free(&how);
+	err_free(e);
+	return print;
+}
+
 static err_t first_failure(struct session *s, const char *trace)
 {
 	struct explore_failure f = { .text = trace_failure_text(s->res->t->failure), .schedule = 0, .orders = 1,
@@ -93,6 +118,8 @@ static err_t first_failure(struct session *s, const char *trace)
 				     .confirmed = true };
 
 	s->res->first_failed = true;
+	if (!s->o->argv)
+		s->res->first_print = print_of_failed(s);
 	if (s->o->argv && !s->o->trace)
 		TRY(xpl_native_keep(trace, s->o->out, &f.trace));
 	else

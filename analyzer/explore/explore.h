@@ -72,7 +72,8 @@ struct explore_result {
 	xpl_assumed assumed;                  /* under which it is true that nothing is left */
 	struct explore_curve curves[3];       /* the strategy's own first; those without a name were not asked for */
 	struct img_set *images;               /* names of places; NULL: nothing was recorded */
-	bool first_failed;                    /* the recorded run itself did */
+	bool first_failed;                    /* the recorded run itself did; of a trace without a program: */
+	uint64_t first_print;                 /* which order that was, see xpl_trace_print(); 0: not known */
 	bool part;                            /* it is a shard: what is exhausted is its part */
 	uint64_t native_runs;
 	uint64_t shaken_runs;                 /* with delays, see shake.h */

@@ -122,6 +122,9 @@ static inline bool xpl_writes(const struct xpl_event *e)
 	return e->op == XPL_WRITE || e->op == XPL_RMW;
 }
 
+/* print.c: which order it was; the same for executions whose conflicting accesses and operations came in the same order. */
+uint64_t xpl_trace_print(const struct xpl_trace *t);
+
 /* Happens-before by the creation and the joining of threads alone, which every order keeps. */
 struct xpl_life;
 struct xpl_life *xpl_life_new(const struct xpl_trace *t);

@@ -28,7 +28,7 @@ static bool is_plain(const struct xpl_native *n, uint32_t kind)
 }
 
 err_t xpl_shake(struct xpl_shake *k, const struct xpl_native *n, double until, bool open, uint64_t seed,
-		char **trace)
+		char **trace, uint32_t *kind)
 {
 	char *out = xasprintf("%s/shaken", n->work), *sites = xasprintf("%s/sites", n->work);
 	double now = xpl_now(), most = (now - k->since) * (open ? SHAKE_PART : SHAKE_MORE);
@@ -43,8 +43,10 @@ err_t xpl_shake(struct xpl_shake *k, const struct xpl_native *n, double until, b
 	k->busy = false;
 	k->runs += res.runs;
 	for (uint32_t i = 0; i < res.nkinds && !*trace && !e; i++)
-		if (res.kinds[i].trace && is_plain(n, res.kinds[i].kind))
+		if (res.kinds[i].trace && is_plain(n, res.kinds[i].kind)) {
 			*trace = xstrdup(res.kinds[i].trace);
+			*kind = res.kinds[i].kind;
+		}
 	hunt_result_free(&res);
 	k->since = xpl_now();
 	k->explore *= 2;

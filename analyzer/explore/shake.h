@@ -20,9 +20,9 @@ void xpl_shake_begin(struct xpl_shake *k);
 bool xpl_shake_is_due(const struct xpl_shake *k);
 /*
  * Runs, for half of the time that was explored (open: patterns are; else for twice that time), but no longer than until `until'
- * (CLOCK_MONOTONIC). *trace: of one that failed, below n->work; NULL: none did. A run that only takes long is no failure here.
+ * (CLOCK_MONOTONIC). *trace: of one that failed, below n->work, with its enum trc_failure_kind; NULL: none did. A run that only takes long is no failure here.
  */
 err_t xpl_shake(struct xpl_shake *k, const struct xpl_native *n, double until, bool open, uint64_t seed,
-		char **trace);
+		char **trace, uint32_t *kind);
 
 #endif
