@@ -157,7 +157,7 @@ static bool has_confirmed(const struct explore_result *r)
 bool confirm_shake(struct session *s)
 {
 	struct xpl_drive *d = &s->res->drive;
-	struct explore_failure f = { .schedule = d->schedules, .attempts = 1, .shaken = true };
+	struct explore_failure f = { .schedule = d->schedules, .orders = 1, .attempts = 1, .shaken = true };
 	char *trace = NULL;
 
 	if (has_confirmed(s->res) || !xpl_shake_is_due(&s->shake))

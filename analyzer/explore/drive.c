@@ -38,6 +38,7 @@ void xpl_drive_free(struct xpl_drive *d)
 	vec_free(&d->known);
 	vec_free(&d->over_time);
 	vec_free(&d->failures);
+	vec_free(&d->failing_traces);
 	free(d->table);
 	xpl_cores_free(&d->cores);
 	free(d->left_why);
@@ -214,15 +215,34 @@ void xpl_drive_found(struct xpl_drive *d)
 	d->first_seconds = xpl_now() - d->began;
 }
 
-static void note_failing(struct xpl_drive *d, const struct xpl_seen *s)
+/* False: one like it did. */
+static bool note_failing(struct xpl_drive *d, const struct xpl_seen *s)
 {
 	uint64_t print = s->trace ? xpl_trace_print(s->trace) : 0;
 
 	for (size_t i = 0; i < d->failures.n; i++)
 		if (d->failures.v[i] == print)
-			return;
+			return false;
 	if (s->trace)
 		vec_push(&d->failures, print);
+	return s->trace != NULL;
+}
+
+bool xpl_drive_varied(struct xpl_drive *d, const struct xpl_seen *seen)
+{
+	enum xpl_bad bad = bad_of(d, seen);
+	bool stop = false;
+
+	d->schedules++;
+	/* Whether an end without an end is a failure the real program says, and that takes long. */
+	if (!bad || bad == XPL_BAD_ENDLESS)
+		return false;
+	d->failing++;
+	if (!note_failing(d, seen))
+		return false;
+	if (d->o->failed)
+		d->o->failed(d->o->arg, seen, bad, &stop);
+	return true;
 }
 
 static void failed(struct xpl_drive *d, const struct xpl_seen *s, enum xpl_bad bad)
@@ -307,6 +327,8 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 	}
 	if (bad)
 		failed(d, seen, bad);
+	if (bad && *number != XPL_NONE)
+		vec_push(&d->failing_traces, *number);
 	if (*number != XPL_NONE)
 		seen->trace = NULL; /* it is kept */
 	xpl_seen_free(seen);
@@ -492,5 +514,5 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 		TRY(xpl_pcr_settle(d));
 	/* Patterns that another trace shows to be possible are open as long as one was given up. */
 	d->exhausted = done && !d->late && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
-	return NULL;
+	return done && d->o->keep_going && !xpl_drive_over(d) ? xpl_drive_vary(d) : NULL;
 }

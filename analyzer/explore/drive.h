@@ -105,6 +105,7 @@ struct xpl_drive {
 	/* private */
 	struct xpl_closure *closure;
 	const struct xpl_event *expect; /* what the next execution is to show; NULL: nothing */
+	VEC(uint32_t) failing_traces;
 	VEC(uint64_t) failures;        /* failing orders that differ, see xpl_trace_print() */
 	struct xpl_cores cores;
 	uint64_t random;
@@ -156,6 +157,11 @@ bool xpl_closure_has(struct xpl_closure *c, const struct xpl_trace *t, const uin
 bool xpl_closure_same(const struct xpl_closure *c, const struct xpl_trace *t);
 /* One more execution that must be of a new class; *done: there is none left. */
 err_t xpl_closure_step(struct xpl_drive *d, bool *done);
+
+/* vary.c: nothing is left; failing orders besides those that were come to. */
+err_t xpl_drive_vary(struct xpl_drive *d);
+/* Such an order was executed: does it fail in a way that no other did? */
+bool xpl_drive_varied(struct xpl_drive *d, const struct xpl_seen *seen);
 
 /* pcr.c */
 err_t xpl_pcr_step(struct xpl_drive *d, bool *done);
