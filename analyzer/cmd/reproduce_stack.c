@@ -167,7 +167,7 @@ static void take_stack(const struct jv *v, struct stack *out)
 
 	snprintf(format, sizeof format, "%s", jv_text(jv_get(v, "format")));
 	out->format = format;
-	out->kind = (enum stack_kind)number_of(v, "kind", STACK_DEADLOCK);
+	out->kind = (enum stack_kind)number_of(v, "kind", STACK_KINDS - 1);
 	for (size_t i = 0; threads && i < threads->n && i < STACK_THREADS; i++)
 		take_thread(&threads->items[i], out);
 }

@@ -16,7 +16,7 @@
 #define DEFAULT_DEPTH 3
 
 struct options {
-	bool list, no_explain, results, globals;
+	bool list, no_explain, results, globals, guard;
 	const char *type, *strategy, *out, *header, *conf, *without, *shard;
 	uint64_t tests, violations, seed, depth, runs, threads;
 	double time;
@@ -168,6 +168,9 @@ void testgen_print_violation(const struct term *t, const struct api *a, const st
 	fprintf(t->f, "  test      %s\n  schedule  %s\n", v->file, v->schedule);
 	if (v->native_runs)
 		fprintf(t->f, "  on the real program it fails %u of %u times\n", v->native_failures, v->native_runs);
+	if (v->native_failures)
+		fprintf(t->f, "  again     csched replay --native %.*s.csched -- %.*s\n", (int)strlen(v->file) - 2, v->file,
+			(int)strlen(v->file) - 2, v->file);
 	if (v->report)
 		fprintf(t->f, "  explained %s\n", v->report);
 	free(text);
@@ -411,6 +414,7 @@ static err_t search(const struct options *o, const struct api *a, const struct a
 	struct lab lab;
 	err_t e = testgen_setup(&lab, a, conf, to->object, to->seed);
 
+	lab.server.guard = o->guard;
 	if (!e)
 		seq_looks(&lab.pools, &lab.looks);
 	if (!e)
@@ -518,6 +522,7 @@ int cmd_testgen(int argc, char **argv)
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the tests; csched-testgen by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm each test by so many runs of the real program; 3 by default" },
 		{ "shard", 0, "I/N", CMD_TEXT, &o.shard, "the I-th of N disjoint parts of the tests; csched merge unites them" },
+		{ "guard", 0, NULL, CMD_FLAG, &o.guard, "memory that is freed, or lies behind a block, cannot be accessed" },
 		{ "results", 0, NULL, CMD_FLAG, &o.results,
 		  "also report results and states that no order of whole calls gives" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing runs" },

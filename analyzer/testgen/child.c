@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The process of one job: makes its calls and notes how they end. */
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/server.h"
 
 #include <execinfo.h>
@@ -63,6 +64,7 @@ static void failed(int sig, siginfo_t *info, void *context)
 	job->failed_thread = (uint8_t)my_thread;
 	job->failed_call = my_call;
 	job->fault_address = sig == SIGABRT ? 0 : (uint64_t)info->si_addr;
+	job->misuse = (uint8_t)(sig == SIGSEGV || sig == SIGBUS ? heap_guard_misuse(job->fault_address) : HEAP_FINE);
 	job->fault_pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
 	job->end = JOB_SIGNAL;
 	/* From here on a broken stack costs the frames, not the answer. */
@@ -485,6 +487,8 @@ void run_job(struct job *j)
 	/* Freed memory is overwritten, fresh memory holds a pattern: what uses either shows it, every time. */
 	mallopt(M_PERTURB, 0xa5);
 	mallopt(M_ARENA_MAX, 1);
+	if (j->guard)
+		heap_guard_begin();
 	if (j->mode == JOB_SERIAL) {
 		run_serial();
 	} else {

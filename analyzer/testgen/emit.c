@@ -2,6 +2,7 @@
 /* A test as a C program of its own: declarations, the calls before, two threads, the calls after. */
 #include "analyzer/testgen/emit.h"
 #include "analyzer/testgen/heap.h"
+#include "analyzer/testgen/heap_guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -490,7 +491,7 @@ static void thread(struct emitter *e, unsigned i)
 }
 
 void emit_test(const struct api *a, const struct test *t, const char *remark, const char *program, bool prints,
-	       FILE *f)
+	       bool guard, FILE *f)
 {
 	struct emitter e = { .f = f, .a = a, .t = t, .program = program, .prints = prints, .threads = test_threads(t) };
 
@@ -498,7 +499,7 @@ void emit_test(const struct api *a, const struct test *t, const char *remark, co
 	if (program)
 		fputs("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <link.h>\n", f);
 	fprintf(f, "#include <malloc.h>\n#include <pthread.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
-		"#include <string.h>\n\n");
+		"#include <string.h>\n%s\n", guard ? "#include <sys/mman.h>\n" : "");
 	declare_types(&e);
 	declare_functions(&e);
 	fprintf(f, "\n%s", t->object_call == TEST_NO_OBJECT ? "" : "static void *shared;\n");
@@ -507,7 +508,6 @@ void emit_test(const struct api *a, const struct test *t, const char *remark, co
 		if (is_common(&e, i) && i != t->object_call)
 			fprintf(f, "static void *v%u;\n", i);
 	helpers(&e);
-	fputs(heap_as_text, f);
 	for (unsigned i = 0; i < e.threads; i++)
 		thread(&e, i);
 	fputs("\nint main(void)\n{\n"
@@ -523,6 +523,8 @@ void emit_test(const struct api *a, const struct test *t, const char *remark, co
 	e.prints = false;
 	calls(&e, JOB_POST);
 	fputs("\treturn 0;\n}\n", f);
+	/* What it is about stands above. */
+	fputs(guard ? heap_guard_as_text : heap_as_text, f);
 }
 
 void emit_schedule(const struct api *a, const struct violation *v, FILE *f)

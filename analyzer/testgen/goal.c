@@ -4,6 +4,7 @@
 
 #include "analyzer/hunt/place.h"
 #include "analyzer/term.h"
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/testgen.h"
 
 #include <signal.h>
@@ -292,6 +293,8 @@ static bool same_kind(const struct goal *g, const struct failure *f)
 {
 	switch (g->kind) {
 	case STACK_DEADLOCK: return f->end == JOB_DEADLOCK;
+	case STACK_FREED: return f->end == JOB_SIGNAL && f->misuse == HEAP_FREED;
+	case STACK_OVERRUN: return f->end == JOB_SIGNAL && f->misuse == HEAP_OVERRUN;
 	case STACK_CRASH: return f->end == JOB_SIGNAL && (f->status == SIGSEGV || f->status == SIGBUS);
 	case STACK_ABORT: return f->end == JOB_SIGNAL && f->status == SIGABRT;
 	case STACK_ARITHMETIC: return f->end == JOB_SIGNAL && f->status == SIGFPE;

@@ -4,6 +4,7 @@
  * pattern, but for its first words, by which the allocator knows what was freed twice; and what is resized moves.
  */
 #include "analyzer/testgen/heap.h"
+#include "analyzer/testgen/heap_guard.h"
 
 #include <elf.h>
 #include <link.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define PATTERN 0xa5
 #define ITS_OWN 16  /* bytes that the allocator writes itself */
@@ -31,8 +33,43 @@ const char heap_as_text[] =
 	"\tif (to && p)\n\t\tmemcpy(to, p, n < size ? n : size);\n"
 	"\tif (to || !size)\n\t\tfree(p);\n\treturn to;\n}\n";
 
+/* Only these two tell their blocks by where they lie. */
+size_t heap_size(const void *p)
+{
+	return heap_guard_has(p) ? heap_guard_size(p) : p && !((uintptr_t)p & 15) ? malloc_usable_size((void *)p) : 0;
+}
+
+void *heap_malloc(size_t size)
+{
+	void *p = heap_guard_on() ? heap_guard_alloc(size) : NULL;
+
+	return p ? p : malloc(size);
+}
+
+void *heap_calloc(size_t n, size_t size)
+{
+	void *p = heap_guard_on() && (!size || n < MOST / size) ? heap_guard_alloc(n * size) : NULL;
+
+	return p ? memset(p, 0, n * size) : calloc(n, size);
+}
+
+static void free_guarded(void *p)
+{
+	static const char said[] = "free(): double free, or no block\n";
+
+	if (heap_guard_free(p))
+		return;
+	if (write(2, said, sizeof said - 1) < 0)
+		abort();
+	abort();
+}
+
 void heap_free(void *p)
 {
+	if (heap_guard_has(p)) {
+		free_guarded(p);
+		return;
+	}
 	size_t n = p && !((uintptr_t)p & 15) ? malloc_usable_size(p) : 0;
 
 	if (n > ITS_OWN && n < MOST)
@@ -44,8 +81,8 @@ void heap_free(void *p)
 
 void *heap_realloc(void *p, size_t size)
 {
-	void *to = size || !p ? malloc(size) : NULL;
-	size_t n = p ? malloc_usable_size(p) : 0;
+	void *to = size || !p ? heap_malloc(size) : NULL;
+	size_t n = p ? heap_size(p) : 0;
 
 	if (to && p)
 		memcpy(to, p, n < size ? n : size);
@@ -102,6 +139,10 @@ static void install_in(const struct link_map *m)
 				replace(m->l_addr + r->r_offset, (uint64_t)heap_free);
 			else if (!strcmp(name, "realloc"))
 				replace(m->l_addr + r->r_offset, (uint64_t)heap_realloc);
+			else if (!strcmp(name, "malloc"))
+				replace(m->l_addr + r->r_offset, (uint64_t)heap_malloc);
+			else if (!strcmp(name, "calloc"))
+				replace(m->l_addr + r->r_offset, (uint64_t)heap_calloc);
 		}
 }
 

@@ -13,4 +13,9 @@ void *heap_realloc(void *p, size_t size);
 /* The same as C text, for a test: malloc_usable_size() and the functions of <string.h> are declared. */
 extern const char heap_as_text[];
 
+/* Of a block: bytes that belong to it; 0: nothing is known. */
+size_t heap_size(const void *p);
+void *heap_malloc(size_t size);
+void *heap_calloc(size_t n, size_t size);
+
 #endif

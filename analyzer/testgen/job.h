@@ -115,6 +115,7 @@ struct job {
 	uint8_t traced;
 	bool one_thread;  /* JOB_SERIAL */
 	bool want_state;
+	bool guard;       /* blocks that cannot be overrun or used after they were freed: heap_guard.h */
 	bool fast;        /* JOB_CONCURRENT: threads that need not stop any more run natively */
 	uint32_t ncalls;
 	struct job_call calls[JOB_CALLS];
@@ -134,6 +135,7 @@ struct job {
 	uint8_t failed_thread; /* 0: the first (prefix, post), 1: A, 2: B, ... */
 	int32_t failed_call;
 	uint64_t fault_address, fault_pc;
+	uint8_t misuse;      /* enum heap_misuse, of the fault */
 	uint32_t nframes;
 	uint64_t frames[JOB_FRAMES]; /* innermost first: pcs of this run */
 	uint64_t bias, text_start, text_end;

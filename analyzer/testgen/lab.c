@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Running tests in the server's children, and judging how they end. */
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/lab.h"
 
 #include "analyzer/hunt/child.h"
@@ -91,7 +92,7 @@ static bool in_library(const struct job *j, uint64_t pc)
 void failure_of(const struct job *j, struct failure *out)
 {
 	*out = (struct failure){ .end = j->end, .status = j->status, .thread = j->failed_thread,
-				 .address = j->fault_address };
+				 .address = j->fault_address, .misuse = j->misuse };
 	out->outside = j->end == JOB_SIGNAL && !in_library(j, j->fault_pc);
 	/* Frames above the first are return addresses: the call is the byte before. */
 	for (unsigned i = 0; i < j->nframes; i++)
@@ -137,7 +138,8 @@ const char *failure_kind(const struct failure *f)
 	case JOB_SIGNAL: break;
 	default: return "none";
 	}
-	return f->status == SIGABRT ? "abort" : f->status == SIGSEGV || f->status == SIGBUS ? "crash" :
+	return f->misuse == HEAP_FREED ? "use-after-free" : f->misuse == HEAP_OVERRUN ? "overrun" :
+	       f->status == SIGABRT ? "abort" : f->status == SIGSEGV || f->status == SIGBUS ? "crash" :
 	       f->status == SIGFPE ? "arithmetic" : "signal";
 }
 

@@ -51,6 +51,7 @@ struct failure {
 	int status;
 	unsigned thread;     /* 1: A, 2: B, ...; 0: the calls before or after */
 	uint64_t address;
+	uint8_t misuse;      /* enum heap_misuse */
 	uint32_t nframes;    /* in the library, innermost first; offsets */
 	uint64_t frames[JOB_FRAMES];
 	bool outside;        /* the fault itself was in another library, called from frames[0] */

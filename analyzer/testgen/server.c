@@ -293,6 +293,7 @@ static void clear_answer(struct job *j)
 	j->failed_thread = 0;
 	j->failed_call = -1;
 	j->fault_address = j->fault_pc = j->nframes = 0;
+	j->misuse = 0;
 	memset(j->waits_for, 0, sizeof j->waits_for);
 	memset(j->waits_pc, 0, sizeof j->waits_pc);
 	j->state = j->results_hash = 0;
@@ -340,6 +341,7 @@ err_t server_run(struct server *s)
 	char c = ASK;
 
 	clear_answer(j);
+	j->guard = s->guard;
 	s->jobs++;
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	if (send(s->fd, &c, 1, MSG_NOSIGNAL) == 1 && poll(&p, 1, (int)limit_ms + LOAD_MS) == 1 &&

@@ -14,6 +14,7 @@ struct server {
 	char dir[512];   /* where the library may write */
 	uint64_t jobs;
 	const struct api *api;
+	bool guard;      /* each job's heap is a guarded one */
 	unsigned restarts; /* because a call ended the server */
 };
 

@@ -15,7 +15,8 @@
 
 const char *stack_kind_name(enum stack_kind k)
 {
-	static const char *const names[] = { "unknown", "crash", "abort", "arithmetic", "deadlock" };
+	static const char *const names[STACK_KINDS] = { "unknown", "crash", "abort", "arithmetic", "deadlock", "use-after-free",
+							"overrun", "data race" };
 
 	return names[k];
 }
@@ -262,8 +263,8 @@ static bool libunwind(const char *p, struct stack_frame *f)
 
 static const struct { const char *words; enum stack_kind kind; } said[] = {
 	{ "DEADLYSIGNAL", STACK_CRASH }, { "SIGSEGV", STACK_CRASH }, { "SIGBUS", STACK_CRASH },
-	{ "Segmentation fault", STACK_CRASH }, { "SEGV on", STACK_CRASH }, { "heap-use-after-free", STACK_CRASH },
-	{ "heap-buffer-overflow", STACK_CRASH }, { "signal 11", STACK_CRASH }, { "Invalid read of", STACK_CRASH },
+	{ "Segmentation fault", STACK_CRASH }, { "SEGV on", STACK_CRASH }, { "heap-use-after-free", STACK_FREED },
+	{ "heap-buffer-overflow", STACK_OVERRUN }, { "attempting double-free", STACK_ABORT }, { "data race", STACK_RACE }, { "signal 11", STACK_CRASH }, { "Invalid read of", STACK_CRASH },
 	{ "Invalid write of", STACK_CRASH }, { "Signal: 11", STACK_CRASH }, { "SIGABRT", STACK_ABORT },
 	{ "Signal: 6", STACK_ABORT }, { "signal 6", STACK_ABORT }, { "Assertion", STACK_ABORT },
 	{ "terminate called", STACK_ABORT }, { "double free", STACK_ABORT }, { "SIGFPE", STACK_ARITHMETIC },
@@ -276,6 +277,17 @@ static void note_kind(struct stack *s, const char *line)
 	for (size_t i = 0; i < sizeof said / sizeof *said && s->kind == STACK_UNKNOWN; i++)
 		if (strstr(line, said[i].words))
 			s->kind = said[i].kind;
+}
+
+/* valgrind says behind the frames what is wrong with the address. */
+static void note_address(struct stack *s, const char *line)
+{
+	if (s->kind != STACK_CRASH || strncmp(line, "Address 0x", 10))
+		return;
+	if (strstr(line, " inside a block of size ") && strstr(line, "free'd"))
+		s->kind = STACK_FREED;
+	else if (strstr(line, " after a block of size ") || strstr(line, " before a block of size "))
+		s->kind = STACK_OVERRUN;
 }
 
 static bool begins_thread(const char *p)
@@ -433,6 +445,7 @@ static void read_line(struct parser *p, char *line)
 		if (!*text && !prefixed)
 			p->in_frames = false;
 		note_kind(p->s, text);
+		note_address(p->s, text);
 	}
 }
 

@@ -32,7 +32,11 @@ struct stack_thread {
 	bool secondary; /* of a report: where memory was freed or allocated, a thread made */
 };
 
-enum stack_kind { STACK_UNKNOWN, STACK_CRASH, STACK_ABORT, STACK_ARITHMETIC, STACK_DEADLOCK };
+enum stack_kind { STACK_UNKNOWN, STACK_CRASH, STACK_ABORT, STACK_ARITHMETIC, STACK_DEADLOCK,
+		  STACK_FREED,   /* a sanitizer or valgrind: memory was used that had been freed ... */
+		  STACK_OVERRUN, /* ... or that lies behind a block */
+		  STACK_RACE,    /* ThreadSanitizer */
+		  STACK_KINDS };
 
 struct stack {
 	VEC(struct stack_thread) threads;

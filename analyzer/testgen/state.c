@@ -4,6 +4,7 @@
  * followed and stands for the order in which its block was met, so that the same structure at other
  * addresses has the same hash. Blocks are known by the allocator's size words; what is no block is data.
  */
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/server.h"
 
 #include <stdio.h>
@@ -57,6 +58,8 @@ static uint64_t block_size(const struct walk *w, uint64_t p)
 {
 	uint64_t header;
 
+	if (heap_guard_has((void *)p))
+		return heap_guard_size((void *)p) / 8 * 8 + 8;
 	if (p & 15 || p < w->heap_start + 16 || p >= w->heap_end || !state_readable(p - 8, &header, 8))
 		return 0;
 	uint64_t size = header & ~7ull;
@@ -91,7 +94,7 @@ static void add_words(struct walk *w, uint64_t at, uint64_t size)
 		unsigned block = block_number(w, v);
 		if (block)
 			mix(w, 0xb10c000000000000ull | block);
-		else if (v >= w->heap_start && v < w->heap_end)
+		else if ((v >= w->heap_start && v < w->heap_end) || heap_guard_has((void *)v))
 			mix(w, 0x1ea9);
 		else
 			mix(w, v);

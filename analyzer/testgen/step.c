@@ -7,11 +7,12 @@
  * run freely: a breakpoint where they return brings the stepping back (not a changed return address, which
  * would break C++ exceptions). Only one of the threads runs at a time.
  */
+#include "analyzer/testgen/heap.h"
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/step.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -219,6 +220,8 @@ static uint64_t size_of_block(uint64_t block)
 {
 	uint64_t header;
 
+	if (heap_guard_has((void *)block))
+		return heap_guard_size((void *)block);
 	return !(block & 15) && state_readable(block - 8, &header, sizeof header) && (header & ~7ull) > 8 &&
 	       header < MOST_BLOCK ? (header & ~7ull) - 8 : 8;
 }
@@ -277,7 +280,7 @@ static void note_came_back(struct stepper *s, const greg_t *g)
 	case STEP_ALLOCATES:
 	case STEP_REALLOCATES:
 		if (result)
-			note(s, JOB_ALLOC, result, malloc_usable_size((void *)result));
+			note(s, JOB_ALLOC, result, heap_size((void *)result));
 		break;
 	default: break;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A violation as files: the test, its schedule, the recorded run and its explanation; and its failure in words. */
 #include "analyzer/testgen/emit.h"
+#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/testgen.h"
 #include "analyzer/testgen/walls.h"
 
@@ -72,7 +73,8 @@ char *testgen_failure_text(const struct api *a, const struct failure *f)
 	} else if (f->end == JOB_HANG) {
 		strbuf_str(&b, "hang");
 	} else {
-		strbuf_fmt(&b, "%s in ", signal_name(f->status));
+		strbuf_fmt(&b, "%s in ", f->misuse == HEAP_FREED ? "use after free" :
+			   f->misuse == HEAP_OVERRUN ? "access behind a block" : signal_name(f->status));
 		if (f->nframes)
 			add_place(&b, set, f->frames[0]);
 		else
@@ -131,11 +133,16 @@ static char *remark_of(const struct api *a, const struct violation *v, bool link
 		   " * cc -g -pthread -o test THIS-FILE", v->linearisations, fails ? "fails" : "does that");
 	if (linked)
 		strbuf_fmt(&b, " %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY", a->soname);
+	if (fails) {
+		const char *slash = strrchr(v->file, '/'), *name = slash ? slash + 1 : v->file;
+
+		strbuf_fmt(&b, "\n * csched replay --native %.*s.csched -- ./test", (int)strlen(name) - 2, name);
+	}
 	strbuf_char(&b, '\n');
 	return strbuf_take(&b);
 }
 
-static err_t write_files(const struct api *a, const char *dir, const struct violation *v)
+static err_t write_files(const struct api *a, bool guard, const char *dir, const struct violation *v)
 {
 	char *program = NULL;
 	err_t e = a->program ? api_copy_program(a, dir, &program) : NULL;
@@ -146,7 +153,7 @@ static err_t write_files(const struct api *a, const char *dir, const struct viol
 		return e ? e : err_errno("%s", v->file);
 	}
 	char *remark = remark_of(a, v, !program);
-	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, f);
+	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, guard, f);
 	free(remark);
 	free(program);
 	if (fclose(f))
@@ -327,7 +334,7 @@ err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct vio
 	v->file = xasprintf("%s/%s.c", o->out, base);
 	v->schedule = xasprintf("%s/%s.schedule", o->out, base);
 	if (!e)
-		e = write_files(lab->api, o->out, v);
+		e = write_files(lab->api, lab->server.guard, o->out, v);
 	if (!e && !compile(lab->api, v->file, program, said))
 		e = err_new(ERR_INTERNAL, "the test %s does not compile; %s says why", v->file, said);
 	if (!e && o->shim)
@@ -345,5 +352,5 @@ err_t testgen_write_odd(struct lab *lab, const struct testgen_options *o, struct
 	TRY(files_make_dirs(o->out));
 	v->file = xasprintf("%s/not-linearisable-%u.c", o->out, number);
 	v->schedule = xasprintf("%s/not-linearisable-%u.schedule", o->out, number);
-	return write_files(lab->api, o->out, v);
+	return write_files(lab->api, lab->server.guard, o->out, v);
 }

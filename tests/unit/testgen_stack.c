@@ -41,7 +41,7 @@ static const struct expected table[] = {
 	{ "AddressSanitizer", "==12==ERROR: AddressSanitizer: heap-use-after-free on address 0x60\nREAD of size 8\n"
 	  "    #0 0x55 in take /src/q.c:31:7\n    #1 0x56 in pop (/usr/lib/libq.so+0x11de) (BuildId: 12ab)\n\n"
 	  "0x60 is located 0 bytes inside\nfreed by thread T2 here:\n    #0 0x7f in free asan.cpp:1\n    #1 0x7f in drop q.c:9\n",
-	  STACK_CRASH, 2, 2, "take", "/src/q.c", 31, NULL, 0 },
+	  STACK_FREED, 2, 2, "take", "/src/q.c", 31, NULL, 0 },
 	{ "AddressSanitizer without symbols", "    #0 0x55  (/usr/lib/libq.so+0x11de)\n", STACK_UNKNOWN, 1, 1, NULL, NULL, 0,
 	  "/usr/lib/libq.so", 0x11de },
 	{ "ThreadSanitizer", "WARNING: ThreadSanitizer: lock-order-inversion (potential deadlock) (pid=1)\n"
@@ -49,8 +49,14 @@ static const struct expected table[] = {
 	  "pthread_mutex_lock", "tsan.cpp", 1, "t", 1 },
 	{ "valgrind", "==7== Invalid read of size 8\n==7==    at 0x4846F2: first_char (range.c:56)\n"
 	  "==7==    by 0x4846F9: one (in /usr/lib/libx.so.1)\n==7==  Address 0x52 is 0 bytes inside a block of size 16 free'd\n"
-	  "==7==    at 0x48: free (vg.c:1)\n==7==    by 0x49: move (range.c:64)\n", STACK_CRASH, 2, 2, "first_char", "range.c", 56,
+	  "==7==    at 0x48: free (vg.c:1)\n==7==    by 0x49: move (range.c:64)\n", STACK_FREED, 2, 2, "first_char", "range.c", 56,
 	  NULL, 0 },
+	{ "valgrind, behind a block", "==7== Invalid write of size 1\n==7==    at 0x4846F2: put (buf.c:9)\n"
+	  "==7==  Address 0x52 is 0 bytes after a block of size 16 alloc'd\n==7==    at 0x48: malloc (vg.c:1)\n", STACK_OVERRUN, 2, 1, "put",
+	  "buf.c", 9, NULL, 0 },
+	{ "ThreadSanitizer, a race", "WARNING: ThreadSanitizer: data race (pid=1)\n  Write of size 8 at 0x7b by thread T2:\n"
+	  "    #0 put q.c:5:2 (q+0x1)\n\n  Previous read of size 8 at 0x7b by thread T1:\n    #0 get q.c:9:2 (q+0x2)\n", STACK_RACE, 2, 1,
+	  "put", "q.c", 5, "q", 1 },
 	{ "glibc", "./libvector.so(vector_find+0x2f)[0x7f0102]\n./libvector.so(+0x11de) [0x7f0103]\n", STACK_UNKNOWN, 1, 2,
 	  "vector_find", NULL, 0, "./libvector.so", 0 },
 	{ "libunwind", "0x400958: (take+0xe)\n0x400988: (pop+0x1e)\n", STACK_UNKNOWN, 1, 2, "take", NULL, 0, NULL, 0 },
