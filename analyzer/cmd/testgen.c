@@ -16,7 +16,7 @@
 #define DEFAULT_DEPTH 3
 
 struct options {
-	bool list, no_explain, results, globals, guard;
+	bool list, no_explain, results, globals, guard, no_guard;
 	const char *type, *strategy, *out, *header, *conf, *without, *shard;
 	uint64_t tests, violations, seed, depth, runs, threads;
 	double time;
@@ -83,6 +83,8 @@ static void list_text(const struct term *t, const struct api *a, int only)
 		if ((only != API_NONE && o != only) || !has_functions(a, o))
 			continue;
 		term_print(t, TERM_BOLD, "%s", a->objects.v[o].name);
+		for (size_t i = 0; i < a->objects.v[o].aliases.n; i++)
+			fprintf(t->f, "%s%s", i ? ", " : " = ", a->objects.v[o].aliases.v[i]);
 		if (a->objects.v[o].size)
 			fprintf(t->f, "  %" PRIu64 " bytes\n", a->objects.v[o].size);
 		else if (o == a->globals)
@@ -451,7 +453,7 @@ static err_t work(const struct options *o, const char *library, struct api **a, 
 		.strategy = o->strategy ? o->strategy : "coverage", .out = o->out ? o->out : "csched-testgen",
 		.seed = o->seed, .most_tests = o->tests, .most_violations = o->violations, .depth = (unsigned)o->depth,
 		.threads = (unsigned)o->threads,
-		.seconds = o->time, .results = o->results,
+		.seconds = o->time, .results = o->results, .guard_too = !o->guard && !o->no_guard,
 		.explain = !o->no_explain, .quiet = o->common.json, .native_runs = (unsigned)o->runs,
 	};
 	char out[PATH_MAX], *shim = NULL;
@@ -522,7 +524,9 @@ int cmd_testgen(int argc, char **argv)
 		{ "out", 'o', "DIR", CMD_TEXT, &o.out, "directory for the tests; csched-testgen by default" },
 		{ "runs", 0, "N", CMD_UINT, &o.runs, "confirm each test by so many runs of the real program; 3 by default" },
 		{ "shard", 0, "I/N", CMD_TEXT, &o.shard, "the I-th of N disjoint parts of the tests; csched merge unites them" },
-		{ "guard", 0, NULL, CMD_FLAG, &o.guard, "memory that is freed, or lies behind a block, cannot be accessed" },
+		{ "guard", 0, NULL, CMD_FLAG, &o.guard, "memory that is freed, or lies behind a block, cannot be accessed;\n"
+		  "by default only in a second try of each test" },
+		{ "no-guard", 0, NULL, CMD_FLAG, &o.no_guard, "no second try" },
 		{ "results", 0, NULL, CMD_FLAG, &o.results,
 		  "also report results and states that no order of whole calls gives" },
 		{ "no-explain", 0, NULL, CMD_FLAG, &o.no_explain, "do not explain the failing runs" },

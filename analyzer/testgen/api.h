@@ -30,6 +30,16 @@ enum api_kind {
 	API_OTHER,   /* cannot be given a value: the function is left out */
 };
 
+/* testgen.conf: the caller writes this to a member of the structure that a parameter points to, before each call. */
+struct api_set {
+	char *member, *text; /* text: a buffer that begins with it */
+	uint32_t offset;
+	uint8_t size;
+	bool buffer;
+	int64_t number;
+};
+#define API_SETS 6 /* of one parameter */
+
 struct api_type {
 	enum api_kind kind;
 	uint8_t size;      /* API_INT, API_FLOAT */
@@ -43,6 +53,7 @@ struct api_type {
 	/* testgen.conf */
 	VEC(int64_t) numbers; /* to be tried first */
 	VEC(char *) texts;
+	VEC(struct api_set) sets;
 	unsigned length_of;  /* it is the length of that parameter (from 1); 0: a guess */
 	bool takes;          /* the function keeps or ends the object: each call gets one of its own; a result: it is
 	                      * not the caller's */
@@ -89,6 +100,7 @@ struct api_object {
 	VEC(struct api_field) fields;
 	bool flat, read; /* the fields are all of it */
 	char *name;     /* "queue", without struct */
+	VEC(char *) aliases; /* typedefs of it, or of pointers to it */
 	char *c_name;   /* a C identifier */
 	uint64_t size;  /* 0: incomplete */
 	bool cxx;

@@ -107,6 +107,17 @@ static bool is_std_string(const char *name)
 	return name && !strncmp(name, "basic_string<char, ", 19);
 }
 
+/* Another name of the type. */
+static void add_alias(struct api_object *o, const char *name)
+{
+	if (!name || !strcmp(o->name, name))
+		return;
+	for (size_t i = 0; i < o->aliases.n; i++)
+		if (!strcmp(o->aliases.v[i], name))
+			return;
+	vec_push(&o->aliases, xstrdup(name));
+}
+
 static int object_of(struct api *a, Dwarf_Die *t, const char *typedef_name)
 {
 	const char *tag_name = dwarf_diename(t), *name = tag_name ? tag_name : typedef_name;
@@ -118,6 +129,7 @@ static int object_of(struct api *a, Dwarf_Die *t, const char *typedef_name)
 	char *full = scoped_name(t, name);
 	int object = api_object_named(a, full, die_is_cxx(t), !tag_name);
 	free(full);
+	add_alias(&a->objects.v[object], typedef_name);
 	if (dwarf_attr_integrate(t, DW_AT_byte_size, &at) && !dwarf_formudata(&at, &size) && size < 1u << 24) {
 		a->objects.v[object].size = size;
 		if (!a->objects.v[object].read)
@@ -294,6 +306,8 @@ void api_read_type(struct api *a, Dwarf_Die *type, struct api_type *out)
 		read_enumeration(&t, out);
 	} else if (tag == DW_TAG_pointer_type) {
 		read_pointer(a, &t, false, out);
+		if (out->kind == API_OBJECT)
+			add_alias(&a->objects.v[out->object], name);
 	} else if (tag == DW_TAG_reference_type) {
 		read_pointer(a, &t, true, out);
 	} else if (api_is_aggregate(tag) && is_std_string(dwarf_diename(&t))) {

@@ -229,6 +229,29 @@ bool api_is_move(const struct api *a, const struct api_function *f, int object)
 	return f->role == API_PLAIN || f->role == API_CONSTRUCTOR || f->role == API_FILLER;
 }
 
+/*
+ * conn_open(conn **, const options *): what the caller fills in is no object that the function is a method of. It is one
+ * that no function makes, and the function makes one of another type, which says so or which nothing else makes.
+ */
+static void prefer_making(struct api *a)
+{
+	static const char *const makes[] = { "new", "alloc", "make", "create", "open", "init", "start", "begin", "connect", NULL };
+
+	for (size_t i = 0; i < a->functions.n; i++) {
+		struct api_function *f = &a->functions.v[i];
+		int out = first_param(f, API_OUT);
+		int made = out >= 0 ? f->params[out].object : f->result.kind == API_OBJECT && !f->result.is_const ?
+			   f->result.object : API_NONE;
+
+		if (f->cxx || f->role != API_METHOD || made == API_NONE || made == f->object || api_is_made(a, f->object) ||
+		    !api_has_methods(a, made) || (!has_any(f->name, makes) && api_is_made(a, made)))
+			continue;
+		f->object = made;
+		f->self = out >= 0 ? (unsigned)out : 0;
+		f->role = out >= 0 ? API_FILLER : API_CONSTRUCTOR;
+	}
+}
+
 void api_assign_roles(struct api *a)
 {
 	for (size_t i = 0; i < a->functions.n; i++) {
@@ -242,6 +265,7 @@ void api_assign_roles(struct api *a)
 		else
 			c_role(a, f);
 	}
+	prefer_making(a);
 	share_globals(a);
 }
 
@@ -267,6 +291,9 @@ int api_find_object(const struct api *a, const char *name)
 				have = last + 1;
 			if (strlen(have) == n && !strncmp(have, name, n))
 				return (int)i;
+			for (size_t k = 0; pass && k < a->objects.v[i].aliases.n; k++)
+				if (strlen(a->objects.v[i].aliases.v[k]) == n && !strncmp(a->objects.v[i].aliases.v[k], name, n))
+					return (int)i;
 		}
 	return API_NONE;
 }
@@ -347,6 +374,11 @@ static void free_type(struct api_type *t)
 	free(t->trouble);
 	for (size_t i = 0; i < t->texts.n; i++)
 		free(t->texts.v[i]);
+	for (size_t i = 0; i < t->sets.n; i++) {
+		free(t->sets.v[i].member);
+		free(t->sets.v[i].text);
+	}
+	vec_free(&t->sets);
 	vec_free(&t->texts);
 	vec_free(&t->numbers);
 	vec_free(&t->values);
@@ -371,6 +403,9 @@ void api_free(struct api *a)
 		struct api_object *o = &a->objects.v[i];
 
 		free(o->name);
+		for (size_t k = 0; k < o->aliases.n; k++)
+			free(o->aliases.v[k]);
+		vec_free(&o->aliases);
 		free(o->c_name);
 		for (size_t k = 0; k < o->fields.n; k++)
 			free(o->fields.v[k].name);

@@ -28,6 +28,9 @@ static unsigned char storage[JOB_STORAGE] __attribute__((aligned(64)));
 /* Where they lie depends on the call, not on which one comes first: objects may keep the address. */
 static uint64_t words[JOB_CALLS][JOB_ARGS]; /* out-parameters */
 static unsigned char buffers[JOB_CALLS][JOB_ARGS][JOB_BUFFER];
+/* With a guarded heap they are blocks of that, all allocated before the first call. */
+static unsigned char *guarded[JOB_CALLS][JOB_ARGS], *guarded_sets[JOB_CALLS][JOB_SETS];
+static unsigned char set_buffers[JOB_CALLS][JOB_SETS][JOB_BUFFER];
 static unsigned char blocks[JOB_CALLS][JOB_ARGS][JOB_BLOCK_BYTES] __attribute__((aligned(16)));
 static unsigned char in_memory[JOB_CALLS][256] __attribute__((aligned(16))); /* results */
 static __thread unsigned my_thread; /* 0: the first one, 1: A, 2: B, ... */
@@ -157,17 +160,36 @@ static uint64_t place(unsigned call, unsigned arg)
 	return (uint64_t)(storage + at);
 }
 
-static uint64_t buffer(unsigned call, unsigned arg)
+static uint64_t fill(unsigned char *b, const char *text)
 {
-	unsigned char *b = buffers[call][arg];
-
 	for (unsigned i = 0; i < JOB_BUFFER; i++)
 		b[i] = (unsigned char)(i + 1);
 	b[JOB_BUFFER - 1] = 0;
-	const struct job_arg *a = &job->calls[call].args[arg];
-	if (a->size)
-		strncpy((char *)b, job->text + a->value, JOB_BUFFER - 1);
+	if (text)
+		strncpy((char *)b, text, JOB_BUFFER - 1);
 	return (uint64_t)b;
+}
+
+static uint64_t buffer(unsigned call, unsigned arg)
+{
+	const struct job_arg *a = &job->calls[call].args[arg];
+
+	return fill(guarded[call][arg] ? guarded[call][arg] : buffers[call][arg], a->size ? job->text + a->value : NULL);
+}
+
+/* What the caller writes to structures whose members are its own business. */
+static void set_members(unsigned call, const uint64_t *values)
+{
+	const struct job_call *c = &job->calls[call];
+
+	for (unsigned i = 0; i < c->nsets && i < JOB_SETS; i++) {
+		const struct job_set *s = &c->sets[i];
+		unsigned char *b = guarded_sets[call][i] ? guarded_sets[call][i] : set_buffers[call][i];
+		uint64_t v = s->buffer ? fill(b, s->filled ? job->text + s->value : NULL) : (uint64_t)s->value;
+
+		if (values[s->arg])
+			memcpy((char *)values[s->arg] + s->offset, &v, s->size <= sizeof v ? s->size : sizeof v);
+	}
 }
 
 static uint64_t block(unsigned call, unsigned arg)
@@ -296,6 +318,7 @@ static void make_call(unsigned index)
 		keeps |= c->args[i].kind == JOB_OUT || c->args[i].kind == JOB_PLACE;
 		put_argument(&a, (enum job_way)c->args[i].way, values[i]);
 	}
+	set_members(index, values);
 	uint64_t f = job->bias + c->offset;
 	my_call = (int)index;
 	job->failed_call = my_call; /* should it never come back */
@@ -478,6 +501,20 @@ static uint64_t hash_results(void)
 	return h;
 }
 
+static void guard_buffers(void)
+{
+	for (unsigned i = 0; i < job->ncalls; i++) {
+		const struct job_call *c = &job->calls[i];
+
+		for (unsigned k = 0; k < c->nargs; k++)
+			if (c->args[k].kind == JOB_BUFFER_OF)
+				guarded[i][k] = heap_guard_alloc(JOB_BUFFER);
+		for (unsigned k = 0; k < c->nsets && k < JOB_SETS; k++)
+			if (c->sets[k].buffer)
+				guarded_sets[i][k] = heap_guard_alloc(JOB_BUFFER);
+	}
+}
+
 void run_job(struct job *j)
 {
 	job = j;
@@ -487,8 +524,8 @@ void run_job(struct job *j)
 	/* Freed memory is overwritten, fresh memory holds a pattern: what uses either shows it, every time. */
 	mallopt(M_PERTURB, 0xa5);
 	mallopt(M_ARENA_MAX, 1);
-	if (j->guard)
-		heap_guard_begin();
+	if (j->guard && heap_guard_begin())
+		guard_buffers();
 	if (j->mode == JOB_SERIAL) {
 		run_serial();
 	} else {

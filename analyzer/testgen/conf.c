@@ -3,7 +3,7 @@
  * testgen.conf: what the user knows better than the debug information. One statement a line:
  *   leave-out FUNCTION | only FUNCTION | number N | text WORDS | constructor|method|destructor|initialiser FUNCTION |
  *   setup FUNCTION | values FUNCTION PARAMETER VALUE... | length FUNCTION PARAMETER PARAMETER |
- *   takes FUNCTION PARAMETER | borrows FUNCTION PARAMETER | returns FUNCTION owned|borrowed
+ *   set FUNCTION PARAMETER MEMBER VALUE | takes FUNCTION PARAMETER | borrows FUNCTION PARAMETER | returns FUNCTION owned|borrowed
  * Parameters are numbered from 1.
  */
 #include "analyzer/testgen/api.h"
@@ -147,6 +147,37 @@ static err_t returns(struct api_function *f, char *rest)
 	return NULL;
 }
 
+/* MEMBER of the structure that the parameter points to gets a number, a buffer, or a buffer that begins with a text. */
+static err_t set(struct api *a, struct api_function *f, char *rest)
+{
+	struct api_type *t = parameter(f, &rest);
+	bool quoted = false, ignored;
+	char *member = next_word(&rest, &ignored), *value = member ? next_word(&rest, &quoted) : NULL, *end;
+	const struct api_field *field = NULL;
+
+	if (!t || t->kind != API_OBJECT || !value)
+		return err_new(ERR_INPUT, "set FUNCTION PARAMETER MEMBER VALUE: a parameter of '%s' that is an object, a member of it, and "
+			       "a number, buffer, or a text in quotation marks", f->name);
+	const struct api_object *o = &a->objects.v[t->object];
+	for (size_t i = 0; i < o->fields.n; i++)
+		if (!strcmp(o->fields.v[i].name, member))
+			field = &o->fields.v[i];
+	if (!field)
+		return err_new(ERR_INPUT, "'%s' has no member '%s' that is known", o->name, member);
+	struct api_set s = { .offset = field->offset, .size = field->size, .buffer = quoted || !strcmp(value, "buffer") };
+	s.number = s.buffer ? 0 : strtoll(value, &end, 0);
+	if (!s.buffer && *end)
+		return err_new(ERR_INPUT, "'%s' is neither a number nor buffer nor a text in quotation marks", value);
+	if (s.buffer && field->size != sizeof(void *))
+		return err_new(ERR_INPUT, "'%s' is no pointer", member);
+	if (t->sets.n == API_SETS)
+		return err_new(ERR_INPUT, "at most %d members of one parameter can be set", API_SETS);
+	s.text = quoted ? xstrdup(value) : NULL;
+	s.member = xstrdup(member);
+	vec_push(&t->sets, s);
+	return NULL;
+}
+
 /* ---- all statements ---- */
 
 static err_t pools(struct api_conf *c, const char *key, const char *value)
@@ -188,7 +219,7 @@ static const struct {
 	{ "constructor", API_CONSTRUCTOR, NULL }, { "initialiser", API_INITIALISER, NULL },
 	{ "method", API_METHOD, NULL }, { "destructor", API_DESTRUCTOR, NULL }, { "values", API_PLAIN, values },
 	{ "length", API_PLAIN, length }, { "takes", API_PLAIN, takes }, { "borrows", API_PLAIN, borrows },
-	{ "returns", API_PLAIN, returns },
+	{ "returns", API_PLAIN, returns }, { "set", API_PLAIN, NULL },
 };
 #define NSTATEMENTS (sizeof statements / sizeof *statements)
 
@@ -204,7 +235,7 @@ static err_t statement(struct api *a, struct api_conf *c, const char *key, char 
 		i++;
 	if (i == NSTATEMENTS)
 		return err_new(ERR_INPUT, "'%s' is no statement; there are leave-out, only, setup, number, text, values, length, "
-			       "takes, borrows, returns, constructor, initialiser, method and destructor", key);
+			       "set, takes, borrows, returns, constructor, initialiser, method and destructor", key);
 	/* The name of a C++ function has spaces. */
 	struct api_function *f = named(a, value);
 	if (!f) {
@@ -218,6 +249,8 @@ static err_t statement(struct api *a, struct api_conf *c, const char *key, char 
 		return err_new(ERR_INPUT, "the library exports no function '%s'", value);
 	if (!f->result.spelling)
 		return err_new(ERR_INPUT, "nothing is known about the parameters of '%s'", value);
+	if (!strcmp(key, "set"))
+		return set(a, f, rest);
 	if (statements[i].about)
 		return statements[i].about(f, rest);
 	if (!strcmp(key, "leave-out"))

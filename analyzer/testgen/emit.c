@@ -16,6 +16,7 @@ struct emitter {
 	bool prints;     /* what the threads' calls return */
 	bool strings;    /* some value is a std::string */
 	bool texts;      /* some buffer begins with a text */
+	bool guard;
 	unsigned threads;
 };
 
@@ -232,10 +233,41 @@ static bool calls_back(const struct emitter *e, int64_t number)
 	return false;
 }
 
+static void define_buffer(const struct emitter *e, bool has_texts)
+{
+	fprintf(e->f, "\n/* A buffer of %d bytes. */\nstatic void *buffer(%s)\n{\n", JOB_BUFFER, has_texts ? "const char *text" : "void");
+	if (e->guard)
+		fprintf(e->f, "\tchar *b = malloc(%d);\n\n", JOB_BUFFER);
+	else
+		fprintf(e->f, "\tstatic char buffers[64][%d];\n\tstatic int n;\n"
+			"\tchar *b = buffers[__atomic_fetch_add(&n, 1, __ATOMIC_RELAXED) %% 64];\n\n", JOB_BUFFER);
+	fprintf(e->f, "\tfor (int i = 0; i < %d; i++)\n\t\tb[i] = (char)(i + 1);\n", JOB_BUFFER - 1);
+	if (e->guard)
+		fprintf(e->f, "\tb[%d] = 0;\n", JOB_BUFFER - 1);
+	fprintf(e->f, "%s\treturn b;\n}\n", has_texts ? "\tif (text)\n\t\tstrcpy(b, text);\n" : "");
+}
+
+/* Is some member set to a buffer; and to one that begins with a text? */
+static bool sets_buffers(const struct emitter *e, bool *texts)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < e->a->functions.n; i++)
+		for (unsigned k = 0; uses(e->t, (int)i) && k < e->a->functions.v[i].nparams; k++)
+			for (size_t m = 0; m < e->a->functions.v[i].params[k].sets.n; m++) {
+				const struct api_set *s = &e->a->functions.v[i].params[k].sets.v[m];
+
+				any |= s->buffer;
+				*texts |= s->text != NULL;
+			}
+	return any;
+}
+
 static void helpers(struct emitter *e)
 {
 	bool has_texts = fills_buffers(e->t);
 
+	sets_buffers(e, &has_texts);
 	e->texts = has_texts;
 	if (e->program)
 		loader(e);
@@ -251,12 +283,8 @@ static void helpers(struct emitter *e)
 		      "\ts->length = strlen(text);\n"
 		      "\ts->text = s->length < sizeof s->here ? s->here : malloc(s->length + 1);\n"
 		      "\tmemcpy(s->text, text, s->length + 1);\n\treturn s;\n}\n", e->f);
-	if (uses_kind(e->t, SEQ_BUFFER))
-		fprintf(e->f, "\n/* A buffer of %d bytes. */\nstatic void *buffer(%s)\n{\n"
-			"\tstatic char buffers[64][%d];\n\tstatic int n;\n\tchar *b = buffers[__atomic_fetch_add(&n, 1, "
-			"__ATOMIC_RELAXED) %% 64];\n\n\tfor (int i = 0; i < %d; i++)\n\t\tb[i] = (char)(i + 1);\n"
-			"%s\treturn b;\n}\n", JOB_BUFFER, has_texts ? "const char *text" : "void", JOB_BUFFER, JOB_BUFFER - 1,
-			has_texts ? "\tif (text)\n\t\tstrcpy(b, text);\n" : "");
+	if (uses_kind(e->t, SEQ_BUFFER) || sets_buffers(e, &has_texts))
+		define_buffer(e, has_texts);
 	for (int n = 0; n < 2; n++)
 		if (calls_back(e, n))
 			fprintf(e->f, "\nstatic long callback%d(void) { return %d; }\n", n, n);
@@ -359,6 +387,33 @@ static void value(struct emitter *e, const struct seq_call *c, unsigned k, unsig
 	}
 }
 
+/* What testgen.conf has the caller write to structures. */
+static void sets(struct emitter *e, const struct seq_call *c, unsigned call)
+{
+	const struct api_function *f = &e->a->functions.v[c->function];
+
+	for (unsigned k = 0; k < c->nargs; k++)
+		for (size_t i = 0; i < f->params[k].sets.n; i++) {
+			const struct api_set *s = &f->params[k].sets.v[i];
+			const char *type = s->buffer ? "void *" : s->size == 8 ? "long" : s->size == 4 ? "int" : s->size == 2 ? "short" : "char";
+
+			if (c->args[k].kind == SEQ_NUMBER)
+				continue;
+			fprintf(e->f, "\t*(%s%s*)((char *)", type, s->buffer ? "" : " ");
+			value(e, c, k, call);
+			fprintf(e->f, " + %u) = ", s->offset);
+			if (!s->buffer)
+				fprintf(e->f, "%ld", (long)s->number);
+			else if (s->text) {
+				fputs("buffer(", e->f);
+				text_literal(e->f, s->text);
+				fputc(')', e->f);
+			} else
+				fputs(e->texts ? "buffer(NULL)" : "buffer()", e->f);
+			fprintf(e->f, "; /* %s */\n", s->member);
+		}
+}
+
 /* What the threads use as well is declared for all. */
 static bool is_common(const struct emitter *e, unsigned call)
 {
@@ -422,6 +477,7 @@ static void call(struct emitter *e, const struct seq *s, unsigned i, bool prefix
 		fprintf(e->f, "\tstatic _Alignas(64) char place%u[%ld];\n", n, (long)made->number);
 	if (made && made->kind == SEQ_OUT && !(prefix && is_common(e, i)))
 		fprintf(e->f, "\tstatic void *v%u;\n", n);
+	sets(e, c, n);
 	/* Where memory lies is no answer. */
 	bool prints = e->prints && !prefix && !used && !made && f->result.kind == API_INT;
 	fputc('\t', e->f);
@@ -493,7 +549,7 @@ static void thread(struct emitter *e, unsigned i)
 void emit_test(const struct api *a, const struct test *t, const char *remark, const char *program, bool prints,
 	       bool guard, FILE *f)
 {
-	struct emitter e = { .f = f, .a = a, .t = t, .program = program, .prints = prints, .threads = test_threads(t) };
+	struct emitter e = { .f = f, .a = a, .t = t, .program = program, .prints = prints, .threads = test_threads(t), .guard = guard };
 
 	fprintf(f, "/*\n%s */\n", remark);
 	if (program)

@@ -53,6 +53,23 @@ void *heap_calloc(size_t n, size_t size)
 	return p ? memset(p, 0, n * size) : calloc(n, size);
 }
 
+char *heap_strndup(const char *s, size_t most)
+{
+	size_t n = strnlen(s, most);
+	char *p = heap_malloc(n + 1);
+
+	if (p) {
+		memcpy(p, s, n);
+		p[n] = 0;
+	}
+	return p;
+}
+
+char *heap_strdup(const char *s)
+{
+	return heap_strndup(s, strlen(s));
+}
+
 static void free_guarded(void *p)
 {
 	static const char said[] = "free(): double free, or no block\n";
@@ -89,6 +106,19 @@ void *heap_realloc(void *p, size_t size)
 	if (to || !size)
 		heap_free(p);
 	return to;
+}
+
+uint64_t heap_ours(const char *name)
+{
+	static const struct { const char *name; void *by; } ours[] = {
+		{ "free", (void *)heap_free }, { "realloc", (void *)heap_realloc }, { "malloc", (void *)heap_malloc },
+		{ "calloc", (void *)heap_calloc }, { "strdup", (void *)heap_strdup }, { "strndup", (void *)heap_strndup },
+	};
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (!strcmp(name, ours[i].name))
+			return (uint64_t)ours[i].by;
+	return 0;
 }
 
 struct tables {
@@ -135,14 +165,8 @@ static void install_in(const struct link_map *m)
 
 			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
 				continue;
-			if (!strcmp(name, "free"))
-				replace(m->l_addr + r->r_offset, (uint64_t)heap_free);
-			else if (!strcmp(name, "realloc"))
-				replace(m->l_addr + r->r_offset, (uint64_t)heap_realloc);
-			else if (!strcmp(name, "malloc"))
-				replace(m->l_addr + r->r_offset, (uint64_t)heap_malloc);
-			else if (!strcmp(name, "calloc"))
-				replace(m->l_addr + r->r_offset, (uint64_t)heap_calloc);
+			if (heap_ours(name))
+				replace(m->l_addr + r->r_offset, heap_ours(name));
 		}
 }
 

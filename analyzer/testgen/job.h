@@ -47,6 +47,16 @@ struct job_arg {
 	uint32_t size;  /* JOB_BLOCK, in bytes; JOB_BUFFER_OF: not 0: the bytes at `value` are in it */
 };
 
+#define JOB_SETS 6 /* of a call */
+
+/* What the caller writes to a structure before the call. */
+struct job_set {
+	uint8_t arg, size;
+	uint32_t offset;
+	bool buffer, filled; /* a buffer of its own; with the text at `value` */
+	int64_t value;
+};
+
 struct job_call {
 	uint64_t offset;   /* of the function in the library */
 	uint8_t nargs, part;
@@ -55,6 +65,8 @@ struct job_call {
 	bool result_signed;
 	bool result_in_memory; /* the address of memory for it comes in front of the arguments */
 	struct job_arg args[JOB_ARGS];
+	uint8_t nsets;
+	struct job_set sets[JOB_SETS];
 };
 
 enum job_mode {

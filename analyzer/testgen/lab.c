@@ -367,7 +367,7 @@ static err_t judge(struct lab *lab, const struct test *t, const struct candidate
 		   bool *found, bool *serial, struct violation *out)
 {
 	struct job *j = lab->server.job;
-	struct violation v = { .test = *t, .nsegments = c->nsegments };
+	struct violation v = { .test = *t, .nsegments = c->nsegments, .guarded = lab->server.guard };
 	bool fails = false;
 
 	*serial = false;

@@ -86,6 +86,7 @@ struct violation {
 	unsigned nedges;
 	unsigned linearisations; /* that were executed, and do not fail */
 	bool solved;             /* by one of lab.solved */
+	bool guarded;            /* its heap is a guarded one */
 	bool odd_state;          /* lab_compare(): only what is left differs, not what is returned */
 	int64_t results[JOB_CALLS]; /* lab_compare(): of the job's calls */
 	double seconds;          /* after the start */

@@ -139,11 +139,13 @@ err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violat
 {
 	struct minimising m = { failure_print(&v->failure), wanted, arg };
 	struct seq looks = lab->looks;
+	bool guard = lab->server.guard;
 	err_t e = NULL;
 	unsigned before;
 
 	/* Those that it needs are in the test by now. */
 	lab->looks.n = 0;
+	lab->server.guard = v->guarded;
 	do {
 		before = test_calls(&v->test);
 		e = shorten(lab, &m, JOB_POST, v);
@@ -151,5 +153,6 @@ err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violat
 			e = shorten(lab, &m, (enum job_part)part, v);
 	} while (!e && test_calls(&v->test) < before);
 	lab->looks = looks;
+	lab->server.guard = guard;
 	return e;
 }

@@ -103,6 +103,44 @@ static void solve(struct search *s, const struct group *g, candidate_list_t *out
 	s->r->answered += out->n > 0;
 }
 
+/* Only what was allocated can be used after it was freed, or overrun; and a buffer of the caller's. */
+static bool has_blocks(const struct api *a, const struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		for (uint32_t k = 0; k < g->traces[i]->nevents; k++)
+			if (g->traces[i]->events[k].kind == JOB_FREE || g->traces[i]->events[k].kind == JOB_ALLOC)
+				return true;
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct seq_call *c = &g->moves[i]->calls[g->moves[i]->n - 1];
+
+		for (unsigned k = 0; k < c->nargs; k++)
+			if (c->args[k].kind == SEQ_BUFFER || a->functions.v[c->function].params[k].sets.n)
+				return true;
+	}
+	return false;
+}
+
+/* With the heap as it is; where nothing fails, or nothing says where, with a guarded one. */
+static err_t explore(struct search *s, const struct group *g, const struct test *t, bool *found, struct violation *v)
+{
+	struct violation better;
+	bool again = false;
+
+	TRY(lab_explore(s->lab, t, g->traces, is_new, s, found, v));
+	if (!s->o->guard_too || (*found && (v->failure.nframes || v->failure.end != JOB_SIGNAL)) || !has_blocks(s->lab->api, g))
+		return NULL;
+	s->lab->server.guard = true;
+	err_t e = lab_explore(s->lab, t, g->traces, is_new, s, &again, &better);
+	s->lab->server.guard = false;
+	if (e || !again)
+		return e;
+	if (*found)
+		violation_free(v);
+	*v = better;
+	*found = true;
+	return NULL;
+}
+
 static err_t try_group(struct search *s, const struct group *g)
 {
 	struct test t = search_test(g->prefix, NULL, NULL);
@@ -123,7 +161,7 @@ static err_t try_group(struct search *s, const struct group *g)
 	s->r->groups += g->n > 2;
 	search_show(s);
 	s->lab->solved = &solved;
-	e = lab_explore(s->lab, &t, g->traces, is_new, s, &found, &v);
+	e = explore(s, g, &t, &found, &v);
 	s->lab->solved = NULL;
 	vec_free(&solved);
 	if (!s->r->violations.n)

@@ -136,6 +136,13 @@ static err_t one_test(struct random *r, const struct plan *p, const struct suffi
 	r->r->tests++;
 	r->r->considered++;
 	TRY(lab_explore(r->lab, &t, traces, is_new, r, &found, &v));
+	if (!found && r->o->guard_too) {
+		r->lab->server.guard = true;
+		err_t bad = lab_explore(r->lab, &t, traces, is_new, r, &found, &v);
+		r->lab->server.guard = false;
+		if (bad)
+			return bad;
+	}
 	if (!found)
 		TRY(testgen_compare(r->lab, r->o, &t, traces, r->began, r->r));
 	if (!found)

@@ -190,6 +190,23 @@ static bool load_value(const struct api *a, const struct test *t, unsigned first
 #define INTEGER_REGISTERS 6
 #define VECTOR_REGISTERS 8
 
+static bool load_sets(const struct api_type *t, unsigned arg, struct job *j, struct job_call *to)
+{
+	for (size_t i = 0; i < t->sets.n; i++) {
+		const struct api_set *s = &t->sets.v[i];
+		struct job_set *out = &to->sets[to->nsets];
+
+		if (to->nsets == JOB_SETS)
+			return false;
+		*out = (struct job_set){ .arg = (uint8_t)arg, .size = s->size, .offset = s->offset, .buffer = s->buffer,
+					 .filled = s->text != NULL, .value = s->number };
+		if (s->text && !put_text(j, s->text, &out->value))
+			return false;
+		to->nsets++;
+	}
+	return true;
+}
+
 static bool load_call(const struct api *a, const struct test *t, unsigned first, const struct seq_call *c, struct job *j,
 		      struct job_call *to)
 {
@@ -200,6 +217,8 @@ static bool load_call(const struct api *a, const struct test *t, unsigned first,
 		unsigned begin = to->nargs;
 		struct job_arg *arg;
 
+		if (!load_sets(&f->params[k], begin, j, to))
+			return false;
 		if (f->params[k].kind == API_STRUCT) {
 			if (!load_struct(a, &f->params[k], c->args[k].number,
 					 used[0] < INTEGER_REGISTERS ? INTEGER_REGISTERS - used[0] : 0,

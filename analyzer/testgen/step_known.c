@@ -37,11 +37,7 @@ static struct known {
 void step_known_init(void)
 {
 	for (size_t i = 0; i < NKNOWN; i++)
-		known[i].at = (uint64_t)(!strcmp(known[i].name, "free") ? (void *)heap_free :
-					 !strcmp(known[i].name, "realloc") ? (void *)heap_realloc :
-					 !strcmp(known[i].name, "malloc") ? (void *)heap_malloc :
-					 !strcmp(known[i].name, "calloc") ? (void *)heap_calloc :
-					 dlsym(RTLD_DEFAULT, known[i].name));
+		known[i].at = heap_ours(known[i].name) ? heap_ours(known[i].name) : (uint64_t)dlsym(RTLD_DEFAULT, known[i].name);
 }
 
 enum step_effect step_effect_of(uint64_t pc)

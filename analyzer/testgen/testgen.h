@@ -40,6 +40,7 @@ struct testgen_options {
 	unsigned native_runs;
 	const char *shim;      /* NULL: nothing is confirmed natively */
 	bool explain, quiet;
+	bool guard_too;        /* where nothing fails, once more with a guarded heap */
 	bool results;          /* look for what is not linearisable, too */
 	/* reproduce: the call that crashes must be one of this function; NULL: any */
 	const char *crashing;

@@ -142,7 +142,7 @@ static char *remark_of(const struct api *a, const struct violation *v, bool link
 	return strbuf_take(&b);
 }
 
-static err_t write_files(const struct api *a, bool guard, const char *dir, const struct violation *v)
+static err_t write_files(const struct api *a, const char *dir, const struct violation *v)
 {
 	char *program = NULL;
 	err_t e = a->program ? api_copy_program(a, dir, &program) : NULL;
@@ -153,7 +153,7 @@ static err_t write_files(const struct api *a, bool guard, const char *dir, const
 		return e ? e : err_errno("%s", v->file);
 	}
 	char *remark = remark_of(a, v, !program);
-	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, guard, f);
+	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, v->guarded, f);
 	free(remark);
 	free(program);
 	if (fclose(f))
@@ -334,7 +334,7 @@ err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct vio
 	v->file = xasprintf("%s/%s.c", o->out, base);
 	v->schedule = xasprintf("%s/%s.schedule", o->out, base);
 	if (!e)
-		e = write_files(lab->api, lab->server.guard, o->out, v);
+		e = write_files(lab->api, o->out, v);
 	if (!e && !compile(lab->api, v->file, program, said))
 		e = err_new(ERR_INTERNAL, "the test %s does not compile; %s says why", v->file, said);
 	if (!e && o->shim)
@@ -352,5 +352,5 @@ err_t testgen_write_odd(struct lab *lab, const struct testgen_options *o, struct
 	TRY(files_make_dirs(o->out));
 	v->file = xasprintf("%s/not-linearisable-%u.c", o->out, number);
 	v->schedule = xasprintf("%s/not-linearisable-%u.schedule", o->out, number);
-	return write_files(lab->api, lab->server.guard, o->out, v);
+	return write_files(lab->api, o->out, v);
 }
