@@ -616,6 +616,7 @@ err_t mach_execute(struct mach_run *r, const struct mach_order *o, struct mach_o
 	if (!e)
 		execute(r, &x);
 	out->insns = r->time - x.began;
+	out->held = exec_holds_others(r, &x);
 	out->past = x.turned ? x.turned_at : x.passage.seen ? x.passage.time : 0;
 	run_settle(r);
 	r->execution = NULL;

@@ -208,6 +208,7 @@ bool exec_spawn(struct mach_run *r, struct execution *x, struct run_thread *t, u
 
 /* execute_anew.c */
 /* Makes a call that was not recorded; false: nobody knows what it gives. */
+bool exec_holds_others(const struct mach_run *r, const struct execution *x);
 bool exec_anew(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t nr);
 /* Where nothing is mapped, the same in every execution of the same order; 0: no room. */
 uint64_t exec_fresh_place(struct mach_run *r, uint64_t size);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -182,10 +183,69 @@ static bool thread_call(struct mach_run *r, const struct run_thread *t, uint64_t
 	}
 }
 
+/* ---- time ---- */
+
+#define SECOND 1000000000 /* nanoseconds; an instruction takes one */
+
+/* What this thread was told last by this clock, when recorded. */
+static bool last_told(const struct mach_run *r, const struct run_thread *t, uint64_t nr, unsigned at, int64_t told[2])
+{
+	size_t n = t->s.rec < t->recs.n ? t->s.rec : t->recs.n;
+
+	for (size_t i = n; i-- > 1;) {
+		const struct trc_enter *e = (const void *)t->recs.v[i - 1];
+		const struct trc_leave *l = (const void *)t->recs.v[i];
+
+		if (e->rec.type != TRC_ENTER || l->rec.type != TRC_LEAVE || e->rec.flags != nr || l->result ||
+		    (at && e->args[0] != run_arg(r, 0)))
+			continue;
+		struct trc_effects fx = trc_effects(l);
+		const struct trc_effect *f = trc_effect_next(&fx);
+
+		if (!f || f->kind != TRC_EFFECT_WRITE || f->address != e->args[at] || f->length != 2 * sizeof *told)
+			return false;
+		memcpy(told, trc_effect_bytes(f), 2 * sizeof *told);
+		return true;
+	}
+	return false;
+}
+
+/* The thread itself, or else another one. */
+static bool somebody_was_told(const struct mach_run *r, const struct run_thread *t, uint64_t nr, unsigned at, int64_t told[2])
+{
+	bool any = last_told(r, t, nr, at, told);
+
+	for (size_t i = 0; i < r->nthreads && !any; i++)
+		any = last_told(r, &r->threads[i], nr, at, told);
+	return any;
+}
+
+/* A clock goes on as instructions are executed: no program may rely on how fast. */
+static bool time_call(struct mach_run *r, const struct execution *x, const struct run_thread *t, uint64_t nr)
+{
+	unsigned at = nr == SYS_clock_gettime;
+	int64_t told[2], unit = nr == SYS_clock_gettime ? 1 : 1000;
+
+	if ((nr != SYS_clock_gettime && nr != SYS_gettimeofday) || !somebody_was_told(r, t, nr, at, told) ||
+	    !mem_writable(r->m->mem, run_arg(r, at), sizeof told))
+		return false;
+	int64_t now = told[1] * unit + (int64_t)((r->time - x->began) % SECOND);
+
+	told[0] += now / SECOND;
+	told[1] = now % SECOND / unit;
+	mem_poke(r->m->mem, run_arg(r, at), told, sizeof told);
+	exec_returns(r, 0);
+	return true;
+}
+
 bool exec_anew(struct mach_run *r, struct execution *x, struct run_thread *t, uint64_t nr)
 {
 	if (thread_call(r, t, nr) || memory_call(r, nr))
 		return true;
+	if (time_call(r, x, t, nr)) {
+		x->out->timed = true;
+		return true;
+	}
 	if (!output_call(r, nr))
 		return false;
 	x->out->printed = true;

@@ -239,6 +239,14 @@ static bool only_futexes(const struct mach_run *r, const struct execution *x)
 	return true;
 }
 
+bool exec_holds_others(const struct mach_run *r, const struct execution *x)
+{
+	for (size_t i = 0; i < r->nthreads; i++)
+		if (r->threads[i].s.life == LIFE_IN_CALL && !x->wait[i].waiting && !(r->t->failure && r->t->failure->thread == i))
+			return true;
+	return false;
+}
+
 static void stuck_behind_failure(struct mach_run *r, struct execution *x)
 {
 	if (only_futexes(r, x))

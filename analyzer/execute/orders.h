@@ -38,6 +38,8 @@ struct mach_outcome {
 	bool recurs;      /* ... which is the same: in the same place, or nobody can go on once more */
 	bool met;         /* PASSED, having come to what decided the failure (the fate), which went the other way there */
 	bool printed;     /* what was not recorded; it was taken to be written */
+	bool timed;       /* asked for the time where that was not recorded: it was told one that goes on from what it knew */
+	bool held;        /* in the end another thread stood in a call whose own end was not recorded: it might have gone on */
 	size_t *noted;    /* of the loose points, those that came by, as they came; malloc'd */
 	size_t nnoted;
 	uint64_t past;    /* the run's time when the failing thread had gone past the failure; 0: it did not */

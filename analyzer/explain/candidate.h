@@ -138,6 +138,7 @@ bool onward_may_help(const struct sym_trace *t); /* one thread fails by itself, 
 void onward_assume(const struct candidate *c); /* says in the trace's assumptions what was computed */
 /* It does not fail once the others go on before this event of the failing thread: executed. */
 bool onward_waiting_helps(const struct candidate *c, struct sched_ref *at);
+void onward_hold_back(const struct candidate *c); /* executes that; it is counted among what was tried */
 
 /* history.c: the same answer in a larger window, where this one cuts off what led to it; or c. */
 struct candidate *history_extend(struct search *s, struct candidate *c);

@@ -35,6 +35,8 @@ struct explain_tried {
 	unsigned other;    /* into another failure */
 	unsigned left;     /* not to their end: beyond what was recorded, or not to be executed */
 	unsigned passed;
+	bool held;         /* in the last of all orders another thread stood in a call whose end is not known */
+	bool unknown;      /* the others, going on before the failing thread, came to what was never recorded */
 };
 
 /* What an analysis may look at. A value: what is extracted from a run follows from it alone. */
@@ -70,6 +72,7 @@ struct explanation {
 	enum report_confidence confidence;
 	const char *confidence_text;  /* see struct report; in texts */
 	bool printed;                 /* one of these did, what was not recorded */
+	bool timed;                   /* or was told a time that was not */
 	VEC(struct report_phase) phases;
 	VEC(struct report_gap) gaps;
 	VEC(struct report_attempt) attempts;

@@ -158,7 +158,7 @@ bool judge_fails_always(const struct explanation *e)
 {
 	const struct explain_tried *t = &e->tried;
 
-	if (misused_before(e) || (e->extracted && e->extracted->inside.where))
+	if (misused_before(e) || t->unknown || (e->extracted && e->extracted->inside.where))
 		return false;
 
 	return e->failing_proof.by[REPORT_MACHINE].agreed && !t->passed && t->failed + t->recurred >= LIMIT_LEAST_FAILING &&

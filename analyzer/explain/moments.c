@@ -158,6 +158,7 @@ static err_t holds(struct moments *s, size_t which, enum way way, bool *yes)
 		candidate_count(s->e, &out);
 	s->e->ordered_insns += out.insns;
 	s->e->printed |= out.printed;
+	s->e->timed |= out.timed;
 	*yes = false;
 	if (!bad && o.loose && out.kind == MACH_OUT_PASSED && !out.recurs && !mach_fails_in_handler(s->e->run))
 		*yes = keep_better(s, which, &out);

@@ -144,6 +144,8 @@ static void note_reach(struct explanation *e)
 	free(reach);
 	if (e->printed)
 		sym_add_assumption(t, "Output that occurs only in other orders is assumed to succeed.");
+	if (e->timed)
+		sym_add_assumption(t, "Clocks that are asked in other orders only are assumed to go on from what they told last.");
 	if (e->alternate_proof.by[REPORT_MACHINE].agreed)
 		sym_add_assumption(t, "The passing order was executed until every thread had ended, execution "
 				      "went beyond what was recorded, or one million instructions after the "
@@ -153,7 +155,7 @@ static void note_reach(struct explanation *e)
 
 void explain_notes(struct explanation *e)
 {
-	const struct candidate c = { .extracted = e->extracted };
+	const struct candidate c = { .e = e, .extracted = e->extracted, .answer = e->answer };
 
 	note_buffers(e);
 	if (e->scope.onward)
@@ -161,6 +163,8 @@ void explain_notes(struct explanation *e)
 	if (e->scope.focus)
 		sym_add_assumption(e->extracted->trace, "Of what threads share only what the failing thread touched was "
 				   "looked at: the rest is taken as it was.");
+	if (judge_fails_always(e))
+		onward_hold_back(&c);
 	note_reach(e);
 	note_gaps(e);
 }

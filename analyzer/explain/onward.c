@@ -107,7 +107,24 @@ static bool passes_waiting_at(const struct candidate *c, struct sched_ref at)
 	err_free(candidate_execute(c, &before, MACH_OUT_PASSED, true, &proof, &why));
 	free(before.refs);
 	free(why);
+	c->e->tried.unknown |= proof.left || c->e->tried.held;
 	return proof.agreed;
+}
+
+/*
+ * That the others go on first must have been tried before it is said that every order fails: as far as they can, before the
+ * failing thread looks at what it fails by, and before it does anything.
+ */
+void onward_hold_back(const struct candidate *c)
+{
+	const struct sym_trace *t = c->extracted->trace;
+	struct sched_ref at = { t->failure.thread, 0 };
+
+	if (!c->answer->found || t->failure.nblocked || t->failure.thread >= t->nthreads || !onward_unended(t) ||
+	    passes_waiting_at(c, at))
+		return;
+	if (onward_decisive_read(t, &at))
+		passes_waiting_at(c, at);
 }
 
 /* The latest place first: the failure itself, in front of which it may read what nobody shares yet. */

@@ -91,6 +91,8 @@ static err_t execute_as(const struct candidate *c, const struct sched_order *ord
 
 	e->ordered_insns += out.insns;
 	e->printed |= out.printed;
+	e->timed |= out.timed;
+	e->tried.held = out.held;
 	if (bad) {
 		mach_outcome_free(&out);
 		return bad;
