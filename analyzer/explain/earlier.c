@@ -134,7 +134,10 @@ static int by_promise(const void *a, const void *b)
 		return y->met - x->met;
 	if (x->depends != y->depends)
 		return y->depends - x->depends;
-	return x->at < y->at ? 1 : x->at > y->at ? -1 : 0;
+	if (x->at != y->at)
+		return x->at < y->at ? 1 : -1;
+	/* Of what ends there the whole: the check, too, and not the update alone. */
+	return x->first.index < y->first.index ? -1 : x->first.index > y->first.index;
 }
 
 static void find_cuts(struct looking *l)
