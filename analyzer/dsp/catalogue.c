@@ -21,6 +21,7 @@ static const struct dsp_pattern catalogue[] = {
 	{ "barrier-count", dsp_match_barrier_count, DSP_NEEDS_BLOCKED, NULL },
 	{ "wrong-waiter", dsp_match_wrong_waiter, DSP_NEEDS_BLOCKED, NULL },
 	{ "came-and-went", dsp_match_came_and_went, DSP_NEEDS_BLOCKED, NULL },
+	{ "one-woken", dsp_match_one_woken, DSP_NEEDS_BLOCKED, NULL },
 	{ "lost-wake-up", dsp_match_lost_wakeup, DSP_NEEDS_BLOCKED, NULL },
 	/* Evidence: a mechanism, found in the failing order. */
 	{ "aba", dsp_match_aba, 0, NULL },

@@ -483,6 +483,9 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 				continue;
 			if (was_heard(m, wait, o->refs[i]))
 				break;
+			/* It woke another one: nothing was lost before this one waited. */
+			if (dsp_waited_at(m, wait, o->refs[i]))
+				break;
 			strbuf_fmt(&b, "The wake-up is lost: %s ", dsp_thread_id(t, s->thread));
 			dsp_say_does(&b, t, o->refs[i]);
 			strbuf_str(&b, " at ");

@@ -33,6 +33,9 @@ struct dsp_pattern {
 /* patterns_failure.c, hint_waits.c */
 dsp_matcher dsp_match_store_buffer, dsp_match_lock_ring, dsp_match_waits_holding, dsp_match_ended_holding,
 	dsp_match_kept_lock, dsp_match_wrong_waiter, dsp_match_came_and_went, dsp_match_lost_wakeup, dsp_match_wait_once;
+/* pattern_one_woken.c */
+dsp_matcher dsp_match_one_woken;
+bool dsp_waited_at(const struct dsp_map *m, struct sched_ref wait, struct sched_ref by); /* it had begun to, in the failing order */
 /* pattern_barrier.c */
 dsp_matcher dsp_match_barrier_count;
 /* pattern_once.c */

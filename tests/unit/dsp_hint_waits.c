@@ -120,6 +120,34 @@ static void wakes_wrong_one(struct fixture *fx)
 	fixture_alternate(fx, "000 22 3 2 1111");
 }
 
+/* T0.1 and T0.2 wait at the same place, T0.3 signals once: T0.1 is woken and goes on, T0.2 is not. */
+static void wakes_one_of_two(struct fixture *fx)
+{
+	fixture_init(fx, "/home/u/gate", "/src/gate.c");
+	struct sym_trace *t = fx->trace;
+	uint32_t m = fixture_mutex(fx, "m"), unlock[3];
+	struct sym_object cond = { .name = (char *)"open", .kind = SYM_COND, .owner = SYM_NONE };
+	uint32_t c = sym_add_object(t, &cond), wait = 0;
+
+	for (int i = 0; i < 4; i++)
+		sym_add_thread(t, (const char *[]){ "T0", "T0.1", "T0.2", "T0.3" }[i], NULL);
+	for (int i = 0; i < 3; i++)
+		fixture_event(fx, 0, SYM_FORK, (uint32_t)i + 1, "main", 50);
+	for (uint32_t i = 1; i < 3; i++) {
+		fixture_event(fx, i, SYM_LOCK, m, "pass", 10);
+		unlock[i] = fixture_event(fx, i, SYM_UNLOCK, m, "pass", 11);
+		wait = fixture_event(fx, i, SYM_WAIT, c, "pass", 11);
+		fixture_at(fx, i, wait)->link = unlock[i];
+	}
+	uint32_t signal = fixture_event(fx, 3, SYM_SIGNAL, c, "let", 25);
+
+	fixture_fails(fx, SYM_FAIL_DEADLOCK, SYM_NONE, "deadlock", EXPR_NONE);
+	blocked(fx, 0, 2, wait);
+	fixture_order(fx, &fx->answer.failing, "000 11 22 3 1");
+	fixture_cause(fx, 3, signal, 2, unlock[2]);
+	fixture_alternate(fx, "000 22 3 2 11");
+}
+
 /* T0.2 wakes T0.1, and has begun the next round before T0.1 looks; or only signals, for one of those who wait. */
 static void changes_again(struct fixture *fx, enum sym_op wakes)
 {
@@ -287,6 +315,9 @@ static const struct expected table[] = {
 	{ "a signal for the wrong one", wakes_wrong_one, DSP_HINT_WAKE,
 	  { "T0.3 signals `changed' at slot.c:25", "wakes T0.1", "waits again at slot.c:11",
 	    "not T0.2, which waits at slot.c:21" }, DSP_HINT_NONE, 0 },
+	{ "a signal that woke one of two", wakes_one_of_two, DSP_HINT_WAKE,
+	  { "where T0.3 signals `open' at gate.c:25 both T0.2 and T0.1 wait", "only T0.1 is woken", "T0.2 still waits at gate.c:11" },
+	  DSP_HINT_NONE, 0 },
 	{ "a condition that came and went", came_and_went, DSP_HINT_ORDER,
 	  { "What T0.1 waits for at round.c:12 came and went", "T0.2 broadcasts `turn' at round.c:14",
 	    "before T0.1 looks again T0.2 writes `waiting' at round.c:9" }, DSP_HINT_NONE, 0 },
