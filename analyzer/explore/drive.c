@@ -218,7 +218,8 @@ void xpl_drive_found(struct xpl_drive *d)
 /* False: one like it did. */
 static bool note_failing(struct xpl_drive *d, const struct xpl_seen *s)
 {
-	uint64_t print = s->trace ? xpl_trace_print(s->trace) : 0;
+	uint32_t fails = s->tried.end == MACH_TRIED_FAILED ? s->tried.thread : XPL_NONE;
+	uint64_t print = s->trace ? xpl_trace_print(s->trace, fails, NULL) : 0;
 
 	for (size_t i = 0; i < d->failures.n; i++)
 		if (d->failures.v[i] == print)

@@ -86,6 +86,22 @@ static bool on_progress(void *arg)
 
 /* ---- the beginning ---- */
 
+/* Threads by the order of their names: their numbers say who came first. */
+static uint32_t *ranks_of(const struct trc *t)
+{
+	uint32_t *rank = xcalloc(t->threads.n + 1, sizeof *rank);
+
+	for (uint32_t i = 0; i < t->threads.n; i++)
+		for (uint32_t k = 0; k < t->threads.n; k++)
+			rank[i] += strcmp(trc_thread_id(t, k), trc_thread_id(t, i)) < 0;
+	return rank;
+}
+
+static bool is_one_threads(uint32_t kind)
+{
+	return kind != TRC_FAIL_DEADLOCK && kind != TRC_FAIL_HANG && kind != TRC_FAIL_EXIT;
+}
+
 /* Of a run that failed; 0: it cannot be followed. */
 static uint64_t print_of_failed(struct session *s)
 {
@@ -103,8 +119,13 @@ static uint64_t print_of_failed(struct session *s)
 		e = xpl_prelude_find(r->run, r->images, &r->prelude);
 	if (!e && r->prelude)
 		e = xpl_observe_recorded(r->run, r->images, r->prelude, NULL, NULL, &seen);
-	if (!e && seen.trace)
-		print = xpl_trace_print(seen.trace);
+	if (!e && seen.trace) {
+		const struct trc_failure *f = r->t->failure;
+		uint32_t *rank = ranks_of(r->t);
+
+		print = xpl_trace_print(seen.trace, is_one_threads(f->rec.flags) ? f->thread : XPL_NONE, rank);
+		free(rank);
+	}
 	xpl_seen_free(&seen);
 	mach_result_free(&how);
 	err_free(e);

@@ -122,8 +122,8 @@ static inline bool xpl_writes(const struct xpl_event *e)
 	return e->op == XPL_WRITE || e->op == XPL_RMW;
 }
 
-/* print.c: which order it was; the same for executions whose conflicting accesses and operations came in the same order. */
-uint64_t xpl_trace_print(const struct xpl_trace *t);
+/* print.c: which failing order it was. fails: the thread, XPL_NONE: all; names: numbers of threads that do not depend on the run, or NULL. */
+uint64_t xpl_trace_print(const struct xpl_trace *t, uint32_t fails, const uint32_t *names);
 
 /* Happens-before by the creation and the joining of threads alone, which every order keeps. */
 struct xpl_life;
