@@ -318,6 +318,9 @@ void exec_run_points(struct mach_run *r, struct execution *x)
 		see_decision(r, x);
 		if (runnable(t) && !x->done)
 			go(r, x, t, FREE_TURN, p);
+		/* As the order before it leaves it; whoever goes on now may wake it. */
+		if (x->at + 1 == x->nstrict && x->wait[p->thread].waiting && !x->wait[p->thread].can_time_out && !idle)
+			x->blocked_at = x->wait[p->thread].address;
 		if (mach_thread_insns(r, p->thread) != before || exec_reached(r, x, p)) {
 			idle = 0;
 		} else if (exec_time_out(r, x, p->thread)) {

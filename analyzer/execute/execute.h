@@ -97,6 +97,7 @@ struct execution {
 	uint64_t began, longest; /* ... and how long it may take, */
 	uint64_t patience;       /* and how long a thread that seems to wait for others may take to its next point */
 	bool gave_up;            /* one took longer */
+	uint64_t blocked_at;     /* the futex that a thread waited for, instead of coming to the last point; 0: it did not */
 	const struct mach_try *try; /* no recorded failure is asked for: see execute_try.c */
 	struct mach_tried *tried;
 	struct exec_poll *poll; /* by thread */

@@ -331,6 +331,7 @@ err_t mach_try(struct mach_run *r, const struct mach_try *o, struct mach_tried *
 	out->steps = x.at;
 	out->insns = r->time - x.began;
 	out->gave_up = x.gave_up;
+	out->blocked_at = x.blocked_at;
 	r->execution = NULL;
 	exec_free(r, &x);
 	mach_outcome_free(&none);

@@ -135,6 +135,7 @@ struct mach_tried {
 	uint64_t pc;
 	int sig, status;
 	size_t steps;   /* of the order that were executed */
+	uint64_t blocked_at; /* before the last one its thread waited in the kernel, for this futex; 0: it did not */
 	bool gave_up;   /* at the next one, which its thread did not come to for too long */
 	uint64_t insns;
 };

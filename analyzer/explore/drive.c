@@ -279,6 +279,21 @@ static bool shows(const struct xpl_trace *t, const struct xpl_event *e)
 	return false;
 }
 
+/*
+ * The thread cannot do that there: it waits in the kernel until somebody writes the word that it waits for, which the trace knows.
+ * (A lock of the C library's own says nothing: who has it may let it go without an event.)
+ */
+static bool is_blocked(const struct xpl_seen *s, const struct xpl_event *e)
+{
+	if (!s->tried.blocked_at || !s->trace || s->trace->cut || !xpl_is_access(e))
+		return false;
+	for (size_t i = 0; i < s->trace->vars.n; i++)
+		if (s->trace->vars.v[i].word == (s->tried.blocked_at & ~7ull) &&
+		    s->trace->vars.v[i].mask & 0xffffffffull << (s->tried.blocked_at & 7) * 8)
+			return true;
+	return false;
+}
+
 static void log_order(const struct xpl_drive *d, const struct xpl_seen *seen, size_t n, bool missed)
 {
 	if (!log_wants(LOG_EXPLORE, 1))
@@ -311,7 +326,7 @@ void xpl_drive_take(struct xpl_drive *d, struct xpl_seen *seen, size_t n, uint32
 			d->left_why = xstrdup(seen->tried.why);
 	}
 	/* What it hides stays unknown when it did not show what it was to show. */
-	bool missed = d->expect && !seen->showed && !(seen->trace && shows(seen->trace, d->expect));
+	bool missed = d->expect && !seen->showed && !(seen->trace && shows(seen->trace, d->expect)) && !is_blocked(seen, d->expect);
 	d->missed += missed;
 	log_order(d, seen, n, missed);
 	if (!seen->trace) {
@@ -491,6 +506,15 @@ static err_t random_step(struct xpl_drive *d)
 	return xpl_drive_try_all(d, &orders);
 }
 
+/* Of what this program showed itself: files of others may know more. */
+static bool has_open(const struct xpl_drive *d)
+{
+	for (size_t i = 0; i < d->known.n; i++)
+		if (d->known.v[i].met && d->known.v[i].status == XPL_OPEN)
+			return true;
+	return false;
+}
+
 err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 {
 	bool patterns_done = d->o->strategy != XPL_PCR, done = false;
@@ -514,6 +538,7 @@ err_t xpl_drive_go(struct xpl_drive *d, struct xpl_trace *first)
 	if (done)
 		TRY(xpl_pcr_settle(d));
 	/* Patterns that another trace shows to be possible are open as long as one was given up. */
-	d->exhausted = done && !d->late && !d->missed && !d->too_large && !d->cut && !d->unknown_left;
+	d->exhausted = done && !d->late && !d->missed && !d->too_large && !d->cut && !d->unknown_left &&
+		       (d->o->shards > 1 || !has_open(d));
 	return done && d->o->keep_going && !xpl_drive_over(d) ? xpl_drive_vary(d) : NULL;
 }
