@@ -154,6 +154,12 @@ static bool has_confirmed(const struct explore_result *r)
 	return false;
 }
 
+enum xpl_bad confirm_bad(uint32_t kind)
+{
+	return kind == TRC_FAIL_DEADLOCK ? XPL_BAD_DEADLOCK : kind == TRC_FAIL_HANG ? XPL_BAD_ENDLESS :
+	       kind == TRC_FAIL_EXIT ? XPL_BAD_EXIT : XPL_BAD_FAILED;
+}
+
 bool confirm_shake(struct session *s)
 {
 	struct xpl_drive *d = &s->res->drive;
@@ -168,7 +174,7 @@ bool confirm_shake(struct session *s)
 	for (size_t i = 0; i < d->known.n && !open; i++)
 		open = d->known.v[i].status == XPL_OPEN;
 	err_t e = xpl_shake(&s->shake, &s->native, s->drive.deadline, open, s->drive.seed, &trace, &kind);
-	f.bad = kind == TRC_FAIL_DEADLOCK ? XPL_BAD_DEADLOCK : kind == TRC_FAIL_EXIT ? XPL_BAD_EXIT : XPL_BAD_FAILED;
+	f.bad = confirm_bad(kind);
 	if (!e && trace)
 		e = take_trace(s, &f, trace);
 	if (e)

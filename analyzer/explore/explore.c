@@ -136,7 +136,7 @@ static err_t first_failure(struct session *s, const char *trace)
 {
 	struct explore_failure f = { .text = trace_failure_text(s->res->t->failure), .schedule = 0, .orders = 1,
 				     .print = pick_print(s->res->t->failure), .kind = s->res->t->failure->rec.flags,
-				     .confirmed = true };
+				     .bad = confirm_bad(s->res->t->failure->rec.flags), .confirmed = true };
 
 	s->res->first_failed = true;
 	if (!s->o->argv)

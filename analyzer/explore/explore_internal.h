@@ -21,6 +21,8 @@ struct session {
 
 /* For struct xpl_drive_options: an order failed; does the real program fail so, too? */
 bool confirm_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bool *stop);
+/* What an enum trc_failure_kind is called here. */
+enum xpl_bad confirm_bad(uint32_t kind);
 /* Runs with delays, when it is time; true: one failed, and that is enough. */
 bool confirm_shake(struct session *s);
 
