@@ -204,6 +204,7 @@ static err_t work(struct reproduction *r, const char *library, int *status)
 	if (r->goal.kind == STACK_DEADLOCK)
 		r->to.rules &= ~(unsigned)(TESTGEN_INTERFERE | TESTGEN_STACK);
 	TRY(find_object(r));
+	r->to.race = goal_race(&r->goal);
 	r->to.solve = o->no_solve ? NULL : goal_solve(&r->goal);
 	TRY(launch_find_shim(&shim));
 	r->to.shim = shim;

@@ -166,7 +166,10 @@ void testgen_print_violation(const struct term *t, const struct api *a, const st
 		fprintf(t->f, "  after     %s\n", z);
 		free(z);
 	}
-	fprintf(t->f, "  none of the %u orders of whole calls fails\n", v->linearisations);
+	if (v->race)
+		fputs("  with the schedule the two accesses are next to each other; nothing fails by that\n", t->f);
+	else
+		fprintf(t->f, "  none of the %u orders of whole calls fails\n", v->linearisations);
 	fprintf(t->f, "  test      %s\n  schedule  %s\n", v->file, v->schedule);
 	if (v->native_runs)
 		fprintf(t->f, "  on the real program it fails %u of %u times\n", v->native_failures, v->native_runs);

@@ -239,6 +239,23 @@ static void choose_other(struct goal *g, const struct stack *s)
 		g->other = g->crashing;
 }
 
+/* The access that the report calls the previous one: the next stack of the library's. */
+static void choose_previous(struct goal *g, const struct stack *s)
+{
+	struct goal more = { .images = g->images, .api = g->api, .by_name = g->by_name };
+
+	for (size_t i = 1; i < s->threads.n && !g->previous.function; i++) {
+		forget_frames(&more);
+		if (!s->threads.v[i].secondary || !collect(&more, &s->threads.v[i]))
+			continue;
+		g->previous = more.frames[0];
+		g->previous.function = xstrdup(more.frames[0].function);
+		g->previous.file = more.frames[0].file ? xstrdup(more.frames[0].file) : NULL;
+		g->other = callable(&more, more.frames, more.nframes);
+	}
+	forget_frames(&more);
+}
+
 static err_t not_callable(const struct goal *g, const char *path)
 {
 	const char *function = g->frames[g->nframes - 1].function;
@@ -277,12 +294,16 @@ err_t goal_of(const struct api *a, const struct stack *s, const char *path, stru
 		}
 	if (out->kind == STACK_DEADLOCK)
 		choose_other(out, s);
+	if (out->kind == STACK_RACE)
+		choose_previous(out, s);
 	return NULL;
 }
 
 void goal_free(struct goal *g)
 {
 	forget_frames(g);
+	free(g->previous.function);
+	free(g->previous.file);
 	img_set_free(g->images);
 	free(g->nearest);
 }
@@ -391,11 +412,10 @@ bool goal_reaches(void *arg, const struct trace *t)
 
 /* ---- the failure as a condition ---- */
 
-static bool is_place(const struct goal *g, uint64_t place, bool line)
+static bool is_place(const struct goal *g, const struct goal_frame *want, uint64_t place, bool line)
 {
 	struct img_frame frames[8];
 	size_t n = img_frames(g->images, place, frames, 8);
-	const struct goal_frame *want = &g->frames[0];
 
 	for (size_t i = 0; i < n; i++)
 		if (same_function(want->function, frames[i].function))
@@ -405,19 +425,47 @@ static bool is_place(const struct goal *g, uint64_t place, bool line)
 
 static bool is_at_line(void *goal, uint64_t place)
 {
-	return is_place(goal, place, true);
+	struct goal *g = goal;
+
+	return is_place(g, &g->frames[0], place, true);
 }
 
 static bool is_in_function(void *goal, uint64_t place)
 {
-	return is_place(goal, place, false);
+	struct goal *g = goal;
+
+	return is_place(g, &g->frames[0], place, false);
 }
 
 const struct solve_failure *goal_solve(struct goal *g)
 {
-	if (g->kind == STACK_DEADLOCK || !g->nframes)
+	if (g->kind == STACK_DEADLOCK || g->kind == STACK_RACE || !g->nframes)
 		return NULL;
 	g->solve = (struct solve_failure){ .at_line = is_at_line, .in_function = is_in_function, .arg = g,
 					   .bad_pointer = g->kind != STACK_ABORT && g->kind != STACK_ARITHMETIC };
 	return &g->solve;
+}
+
+/* ---- a data race ---- */
+
+static bool is_first(void *goal, uint64_t place)
+{
+	struct goal *g = goal;
+
+	return is_place(g, &g->frames[0], place, g->frames[0].line && !g->any_line);
+}
+
+static bool is_second(void *goal, uint64_t place)
+{
+	struct goal *g = goal;
+
+	return !g->previous.function || is_place(g, &g->previous, place, g->previous.line && !g->any_line);
+}
+
+const struct lab_race *goal_race(struct goal *g)
+{
+	if (g->kind != STACK_RACE)
+		return NULL;
+	g->race = (struct lab_race){ is_first, is_second, g };
+	return &g->race;
 }

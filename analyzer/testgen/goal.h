@@ -30,6 +30,8 @@ struct goal {
 	const struct api *api;
 	bool any_line;      /* only functions are compared */
 	struct solve_failure solve; /* goal_solve() */
+	struct goal_frame previous; /* a data race: where the other thread's access was; function NULL: not known */
+	struct lab_race race;       /* goal_race() */
 };
 
 /* Finds the library's frames in the stack. */
@@ -39,6 +41,8 @@ void goal_free(struct goal *g);
 bool goal_wanted(void *goal, const struct failure *f);
 /* The failure as a condition at the point of failure, or NULL: a deadlock has none. */
 const struct solve_failure *goal_solve(struct goal *g);
+/* The two places of a data race; NULL: it is none. */
+const struct lab_race *goal_race(struct goal *g);
 /* Does the call come through the same functions to the one that holds the point of failure? */
 bool goal_reaches(void *goal, const struct trace *t);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Running tests in the server's children, and judging how they end. */
 #include "analyzer/testgen/heap_guard.h"
-#include "analyzer/testgen/lab.h"
+#include "analyzer/testgen/lab_internal.h"
 
 #include "analyzer/hunt/child.h"
 
@@ -135,6 +135,7 @@ const char *failure_kind(const struct failure *f)
 	case JOB_DEADLOCK: return "deadlock";
 	case JOB_HANG: return "hang";
 	case JOB_EXIT: return "exit";
+	case JOB_DONE: return "data race"; /* lab_find_race() */
 	case JOB_SIGNAL: break;
 	default: return "none";
 	}
@@ -238,7 +239,7 @@ err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fa
 
 /* ---- interleavings ---- */
 
-static err_t run_candidate(struct lab *lab, const struct test *t, const struct candidate *c, bool fast)
+err_t lab_run(struct lab *lab, const struct test *t, const struct candidate *c, bool fast)
 {
 	struct job *j = lab->server.job;
 
@@ -328,7 +329,7 @@ static bool place_to_stop(const struct job_thread *t, unsigned thread, uint32_t 
  * The orderings that make the segments happen: where one ends and the next begins, what comes there waits
  * for what came before it.
  */
-static void make_edges(const struct job *j, struct violation *v)
+void lab_make_edges(const struct job *j, struct violation *v)
 {
 	uint32_t at[JOB_THREADS] = { 0 };
 	const struct lab_place *failed = NULL; /* who has failed goes no further, nor does anybody else */
@@ -373,11 +374,11 @@ static err_t judge(struct lab *lab, const struct test *t, const struct candidate
 	*serial = false;
 	memcpy(v.segments, c->segments, c->nsegments * sizeof *c->segments);
 	/* Until now it was fast; its orderings come from all of its steps. */
-	TRY(run_candidate(lab, t, c, false));
+	TRY(lab_run(lab, t, c, false));
 	if (!has_failed(j))
 		return NULL;
 	failure_of(j, &v.failure);
-	make_edges(j, &v);
+	lab_make_edges(j, &v);
 	uint64_t print = failure_print(&v.failure);
 	if (wanted && !wanted(arg, &v.failure)) {
 		failure_free(&v.failure);
@@ -386,7 +387,7 @@ static err_t judge(struct lab *lab, const struct test *t, const struct candidate
 	for (unsigned i = 0; i < AGAIN; i++) {
 		struct failure again;
 
-		TRY(run_candidate(lab, t, c, false));
+		TRY(lab_run(lab, t, c, false));
 		failure_of(j, &again);
 		bool same = failure_print(&again) == print;
 		failure_free(&again);
@@ -435,7 +436,7 @@ err_t lab_explore(struct lab *lab, const struct test *t, const struct trace *con
 		vec_push(&list, others.v[i]);
 	vec_free(&others);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
-		e = run_candidate(lab, looks ? &more : t, &list.v[i], true);
+		e = lab_run(lab, looks ? &more : t, &list.v[i], true);
 		if (e || !has_failed(lab->server.job))
 			continue;
 		e = judge(lab, t, &list.v[i], wanted, arg, found, &serial, out);
@@ -509,12 +510,12 @@ static err_t confirm_ending(struct lab *lab, const struct test *t, const struct 
 
 	memcpy(v.segments, c->segments, c->nsegments * sizeof *c->segments);
 	for (unsigned i = 0; i <= AGAIN; i++) {
-		TRY(run_candidate(lab, t, c, false));
+		TRY(lab_run(lab, t, c, false));
 		if (j->end != JOB_DONE || j->results_hash != first.results || j->state != first.state)
 			return NULL;
 	}
 	v.failure.end = JOB_DONE;
-	make_edges(j, &v);
+	lab_make_edges(j, &v);
 	memcpy(v.results, j->results, sizeof v.results);
 	err_t e = endings_of(lab, t, &after, &v.linearisations, &known);
 	*found = !e && known && after.n == before->n &&
@@ -544,7 +545,7 @@ err_t lab_compare(struct lab *lab, const struct test *given, const struct trace 
 	if (!e && known)
 		lab_candidates(traces, test_threads(&t), MOST_CANDIDATES, &list);
 	for (size_t i = 0; !e && !*found && i < list.n && !lab_expired(lab); i++) {
-		e = run_candidate(lab, &t, &list.v[i], true);
+		e = lab_run(lab, &t, &list.v[i], true);
 		struct ending end = { j->results_hash, j->state };
 		if (!e && j->end == JOB_DONE && !is_among(&endings, end, state))
 			e = confirm_ending(lab, &t, &list.v[i], end, &endings, found, out);

@@ -86,6 +86,7 @@ struct violation {
 	unsigned nedges;
 	unsigned linearisations; /* that were executed, and do not fail */
 	bool solved;             /* by one of lab.solved */
+	bool race;               /* it does not fail: failure.frames are two accesses that race, of A and of B */
 	bool guarded;            /* its heap is a guarded one */
 	bool odd_state;          /* lab_compare(): only what is left differs, not what is returned */
 	int64_t results[JOB_CALLS]; /* lab_compare(): of the job's calls */
@@ -119,6 +120,16 @@ err_t lab_minimise(struct lab *lab, lab_wanted *wanted, void *arg, struct violat
  */
 err_t lab_compare(struct lab *lab, const struct test *t, const struct trace *const *traces, bool *found,
 		  struct violation *out);
+
+/* Two places, as offsets in the library. */
+struct lab_race {
+	bool (*first)(void *arg, uint64_t place), (*second)(void *arg, uint64_t place);
+	void *arg;
+};
+
+/* race.c. Can A stop before an access at the first place, and B make one at the second, which races with it? */
+err_t lab_find_race(struct lab *lab, const struct test *t, const struct trace *a, const struct trace *b,
+		    const struct lab_race *r, bool *found, struct violation *out);
 
 /* All orders of whole calls, each in a fresh process. *fails: one of them does. *n: executed. */
 err_t lab_linearise(struct lab *lab, const struct test *t, unsigned *n, bool *fails);

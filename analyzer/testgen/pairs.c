@@ -126,6 +126,8 @@ static err_t explore(struct search *s, const struct group *g, const struct test 
 	struct violation better;
 	bool again = false;
 
+	if (s->o->race)
+		return lab_find_race(s->lab, t, g->traces[0], g->traces[1], s->o->race, found, v);
 	TRY(lab_explore(s->lab, t, g->traces, is_new, s, found, v));
 	if (!s->o->guard_too || (*found && (v->failure.nframes || v->failure.end != JOB_SIGNAL)) || !has_blocks(s->lab->api, g))
 		return NULL;
@@ -173,7 +175,7 @@ static err_t try_group(struct search *s, const struct group *g)
 		v.number = s->r->tests;
 		if (!s->r->violations.n)
 			s->r->first_seconds = v.seconds;
-		e = lab_minimise(s->lab, s->o->wanted, s->o->arg, &v);
+		e = v.race ? NULL : lab_minimise(s->lab, s->o->wanted, s->o->arg, &v);
 		vec_push(&s->prints, failure_print(&v.failure));
 		vec_push(&s->r->violations, v);
 	}

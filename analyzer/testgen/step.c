@@ -243,10 +243,24 @@ static void note_accesses(struct stepper *s, const struct step_insn *in, const g
 	}
 }
 
+/* What is called by way of a table of addresses is called from where that was called. */
+static uint64_t place_of_call(const struct stepper *s)
+{
+	for (uint32_t k = s->t->nsteps; k-- > 0;) {
+		uint64_t pc = job->bias + (s->t->pcs[k] & JOB_PLACE_MASK);
+		const struct step_insn *in = step_decode(pc, pristine + (pc - job->text_start));
+
+		if (!in || !(in->is_landing || (in->is_branch && in->noperands)))
+			return pc;
+	}
+	return s->last_pc;
+}
+
 static void note_call_out(struct stepper *s, uint64_t pc, const greg_t *g)
 {
 	uint64_t a = (uint64_t)g[REG_RDI], b = (uint64_t)g[REG_RSI], c = (uint64_t)g[REG_RDX];
 
+	s->last_pc = place_of_call(s);
 	s->effect = step_effect_of(pc);
 	s->effect_argument = a;
 	switch (s->effect) {

@@ -48,6 +48,7 @@ struct testgen_options {
 	bool (*reaches)(void *arg, const struct trace *t);
 	lab_wanted *wanted;
 	void *arg;
+	const struct lab_race *race; /* a data race is looked for, not a failure; NULL: a failure */
 	const struct solve_failure *solve; /* the failure as a condition; NULL: nothing is solved for */
 	/* a shard: its part, from 1, of so many (0: everything), and how many of its tests were explored earlier */
 	uint32_t part, parts;

@@ -63,7 +63,12 @@ char *testgen_failure_text(const struct api *a, const struct failure *f)
 	struct img_set *set = NULL;
 
 	err_free(place_open(a->path, &set));
-	if (f->end == JOB_DEADLOCK) {
+	if (f->end == JOB_DONE) {
+		strbuf_str(&b, "data race: thread A at ");
+		add_place(&b, set, f->frames[0]);
+		strbuf_str(&b, ", thread B at ");
+		add_place(&b, set, f->frames[1]);
+	} else if (f->end == JOB_DEADLOCK) {
 		strbuf_str(&b, "deadlock");
 		for (unsigned i = 0; i < JOB_THREADS; i++)
 			if (f->waits[i]) {
@@ -120,20 +125,24 @@ char *testgen_odd_text(const struct api *a, const struct violation *v)
 static char *remark_of(const struct api *a, const struct violation *v, bool linked)
 {
 	struct strbuf b = { 0 };
-	bool fails = v->failure.end != JOB_DONE;
+	bool fails = v->failure.end != JOB_DONE || v->race;
 	char *text = fails ? testgen_failure_text(a, &v->failure) : testgen_odd_text(a, v);
 
 	static const char *const many[] = { "Two", "Two", "Two", "Three", "Four" };
 
 	strbuf_fmt(&b, " * %s threads use %s of %s, which %s:\n *   %s\n", many[test_threads(&v->test)],
 		   v->test.object_call == TEST_NO_OBJECT ? "functions" : "one object", a->soname,
-		   fails ? "fails" : "is not linearisable", text);
+		   v->race ? "races" : fails ? "fails" : "is not linearisable", text);
 	free(text);
-	strbuf_fmt(&b, " * None of the %u orders in which whole calls follow each other %s.\n *\n"
-		   " * cc -g -pthread -o test THIS-FILE", v->linearisations, fails ? "fails" : "does that");
+	if (v->race)
+		strbuf_str(&b, " * Nothing fails: with the schedule the two accesses are next to each other.\n");
+	else
+		strbuf_fmt(&b, " * None of the %u orders in which whole calls follow each other %s.\n",
+			   v->linearisations, fails ? "fails" : "does that");
+	strbuf_str(&b, " *\n * cc -g -pthread -o test THIS-FILE");
 	if (linked)
 		strbuf_fmt(&b, " %s -Wl,-rpath,DIRECTORY-OF-THE-LIBRARY", a->soname);
-	if (fails) {
+	if (fails && !v->race) {
 		const char *slash = strrchr(v->file, '/'), *name = slash ? slash + 1 : v->file;
 
 		strbuf_fmt(&b, "\n * csched replay --native %.*s.csched -- ./test", (int)strlen(name) - 2, name);
@@ -153,7 +162,7 @@ static err_t write_files(const struct api *a, const char *dir, const struct viol
 		return e ? e : err_errno("%s", v->file);
 	}
 	char *remark = remark_of(a, v, !program);
-	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE, v->guarded, f);
+	emit_test(a, &v->test, remark, program, v->failure.end == JOB_DONE && !v->race, v->guarded, f);
 	free(remark);
 	free(program);
 	if (fclose(f))
@@ -337,7 +346,8 @@ err_t testgen_write(struct lab *lab, const struct testgen_options *o, struct vio
 		e = write_files(lab->api, o->out, v);
 	if (!e && !compile(lab->api, v->file, program, said))
 		e = err_new(ERR_INTERNAL, "the test %s does not compile; %s says why", v->file, said);
-	if (!e && o->shim)
+	/* A race need not have any consequence. */
+	if (!e && o->shim && !v->race)
 		confirm(o, v, base);
 	if (!e)
 		unlink(said);
