@@ -7,8 +7,6 @@
  * run freely: a breakpoint where they return brings the stepping back (not a changed return address, which
  * would break C++ exceptions). Only one of the threads runs at a time.
  */
-#include "analyzer/testgen/heap.h"
-#include "analyzer/testgen/heap_guard.h"
 #include "analyzer/testgen/step.h"
 
 #include <errno.h>
@@ -32,29 +30,6 @@
 #define SPIN_STEPS 20000   /* in one turn: it may wait for the other, busily ... */
 #define SPIN_WINDOW 512    /* ... and so does who stays within a few instructions for two windows of so many steps */
 #define SPIN_BYTES 96      /* of code */
-#define MOST_BLOCK (1ull << 30) /* bytes; what says that it is larger is no block */
-
-struct stepper {
-	struct job_thread *t;
-	unsigned index;
-	pid_t tid;
-	bool stepping, parked, ended, begun;
-	uint64_t breakpoint;   /* where its code will be stepped again; 0: none */
-	uint64_t run_to;       /* the breakpoint at the next instruction that counts; 0: none */
-	uint64_t rearm;        /* another thread's breakpoint that it has just gone through */
-	uint64_t last_pc, last_call; /* places */
-	uint64_t turn_began;   /* step */
-	uint64_t low, high;    /* places within the current window ... */
-	uint32_t window;       /* ... which ends at this step */
-	unsigned narrow;       /* windows in a row that were narrow */
-	uint64_t stack_low, stack_high;
-	enum step_effect effect; /* of the function it is in, to be noted when that returns */
-	uint64_t effect_argument;
-	uint8_t call;
-	uint64_t entry;        /* of the function that has just been called, when it may be a table's */
-	bool called;           /* the last instruction was a call: what comes is a function's first one */
-	uint32_t unseen;       /* events from this one on whose values are not known yet */
-};
 
 static struct job *job;
 #define EVERYBODY JOB_THREADS
@@ -75,6 +50,11 @@ bool step_active(void)
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
 	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
+}
+
+const struct step_insn *step_insn_at(uint64_t pc)
+{
+	return step_decode(pc, pristine + (pc - job->text_start));
 }
 
 /* ---- turns ---- */
@@ -177,130 +157,6 @@ static bool in_library(uint64_t pc)
 	return pc >= job->text_start && pc < job->text_end;
 }
 
-/* ---- events ---- */
-
-static void note(struct stepper *s, enum job_event_kind kind, uint64_t address, uint64_t size)
-{
-	struct job_thread *t = s->t;
-
-	/* Its own stack is nobody else's, as long as it does not hand out addresses of it. */
-	if ((kind == JOB_READ || kind == JOB_WRITE || kind == JOB_ATOMIC) && address >= s->stack_low &&
-	    address < s->stack_high)
-		return;
-	if (t->nevents == JOB_EVENTS) {
-		t->overflow = true;
-		return;
-	}
-	t->events[t->nevents++] = (struct job_event){
-		.address = address, .size = size, .step = t->nsteps ? t->nsteps - 1 : 0,
-		.pc = (uint32_t)(s->last_pc - job->bias), .kind = kind, .call = s->call };
-}
-
-/* What the last instruction or function has read and written is still there. */
-static void note_values(struct stepper *s)
-{
-	struct job_thread *t = s->t;
-
-	for (uint32_t i = s->unseen; i < t->nevents && job->mode == JOB_TRACE; i++) {
-		struct job_event *e = &t->events[i];
-		const struct job_event *next = i + 1 < t->nevents ? e + 1 : NULL;
-
-		/* What it has read and overwritten is gone. */
-		if ((e->kind != JOB_READ && e->kind != JOB_WRITE) || !e->size || e->size > sizeof e->value ||
-		    (e->kind == JOB_READ && next && next->kind == JOB_WRITE && next->address == e->address))
-			continue;
-		memcpy(&e->value, (const void *)e->address, e->size);
-		e->known = true;
-	}
-	s->unseen = t->nevents;
-}
-
-/* Of a block that is freed: as the allocator says, if that is one. */
-static uint64_t size_of_block(uint64_t block)
-{
-	uint64_t header;
-
-	if (heap_guard_has((void *)block))
-		return heap_guard_size((void *)block);
-	return !(block & 15) && state_readable(block - 8, &header, sizeof header) && (header & ~7ull) > 8 &&
-	       header < MOST_BLOCK ? (header & ~7ull) - 8 : 8;
-}
-
-static void note_accesses(struct stepper *s, const struct step_insn *in, const greg_t *g)
-{
-	for (unsigned i = 0; i < in->noperands; i++) {
-		const struct step_operand *o = &in->operands[i];
-		uint64_t at = (uint64_t)o->displacement;
-
-		if (o->base >= 0)
-			at += (uint64_t)g[o->base];
-		if (o->index >= 0)
-			at += (uint64_t)g[o->index] * o->scale;
-		if (o->access & 1)
-			note(s, in->locked ? JOB_ATOMIC : JOB_READ, at, o->size);
-		if (o->access & 2)
-			note(s, JOB_WRITE, at, o->size);
-	}
-}
-
-/* What is called by way of a table of addresses is called from where that was called. */
-static uint64_t place_of_call(const struct stepper *s)
-{
-	for (uint32_t k = s->t->nsteps; k-- > 0;) {
-		uint64_t pc = job->bias + (s->t->pcs[k] & JOB_PLACE_MASK);
-		const struct step_insn *in = step_decode(pc, pristine + (pc - job->text_start));
-
-		if (!in || !(in->is_landing || (in->is_branch && in->noperands)))
-			return pc;
-	}
-	return s->last_pc;
-}
-
-static void note_call_out(struct stepper *s, uint64_t pc, const greg_t *g)
-{
-	uint64_t a = (uint64_t)g[REG_RDI], b = (uint64_t)g[REG_RSI], c = (uint64_t)g[REG_RDX];
-
-	s->last_pc = place_of_call(s);
-	s->effect = step_effect_of(pc);
-	s->effect_argument = a;
-	switch (s->effect) {
-	case STEP_UNLOCKS: note(s, JOB_UNLOCK, a, 0); break;
-	case STEP_WAITS: note(s, JOB_UNLOCK, b, 0); s->effect_argument = b; break;
-	case STEP_FREES:
-	case STEP_REALLOCATES:
-		if (a)
-			note(s, JOB_FREE, a, size_of_block(a));
-		break;
-	case STEP_COPIES: note(s, JOB_READ, b, c); note(s, JOB_WRITE, a, c); break;
-	case STEP_FILLS: note(s, JOB_WRITE, a, c); break;
-	case STEP_READS: note(s, JOB_READ, a, 8); break;
-	case STEP_COMPARES: note(s, JOB_READ, a, 8); note(s, JOB_READ, b, 8); break;
-	case STEP_COPIES_TEXT: note(s, JOB_READ, b, 8); note(s, JOB_WRITE, a, 8); break;
-	default: break;
-	}
-}
-
-static void note_came_back(struct stepper *s, const greg_t *g)
-{
-	uint64_t result = (uint64_t)g[REG_RAX];
-
-	switch (s->effect) {
-	case STEP_LOCKS: case STEP_WAITS: note(s, JOB_LOCK, s->effect_argument, 0); break;
-	case STEP_SHARES: note(s, JOB_SHARED_LOCK, s->effect_argument, 0); break;
-	case STEP_TRIES:
-		if (!(int)result)
-			note(s, JOB_LOCK, s->effect_argument, 0);
-		break;
-	case STEP_ALLOCATES:
-	case STEP_REALLOCATES:
-		if (result)
-			note(s, JOB_ALLOC, result, heap_size((void *)result));
-		break;
-	default: break;
-	}
-	s->effect = STEP_NOTHING;
-}
-
 /* ---- the trap ---- */
 
 static uint32_t class_of(const struct step_insn *in)
@@ -322,7 +178,7 @@ static void note_entry(struct stepper *s, const struct step_insn *in, uint64_t p
 		s->entry = pc;
 		return;
 	}
-	note(s, JOB_ENTER, (s->entry ? s->entry : pc) - job->bias, 0);
+	step_note(s, JOB_ENTER, (s->entry ? s->entry : pc) - job->bias, 0);
 	s->called = false;
 	s->entry = 0;
 }
@@ -375,7 +231,7 @@ static void run_on(struct stepper *s, const struct step_insn *in, uint64_t pc, g
 		pc += in->length;
 		if (!in_library(pc))
 			return;
-		in = step_decode(pc, pristine + (pc - job->text_start));
+		in = step_insn_at(pc);
 		if (!in || s->t->nsteps >= until || !is_quiet(in, frame))
 			break;
 		s->t->pcs[s->t->nsteps++] = (uint32_t)(pc - job->bias) | class_of(in) << JOB_CLASS_SHIFT;
@@ -390,7 +246,7 @@ static void run_on(struct stepper *s, const struct step_insn *in, uint64_t pc, g
 static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 {
 	greg_t *g = u->uc_mcontext.gregs;
-	const struct step_insn *in = step_decode(pc, pristine + (pc - job->text_start));
+	const struct step_insn *in = step_insn_at(pc);
 
 	if (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) != s->index)
 		wait_turn(s);
@@ -406,14 +262,14 @@ static void at_instruction(struct stepper *s, ucontext_t *u, uint64_t pc)
 		s->t->pcs[s->t->nsteps++] = (uint32_t)(pc - job->bias) | class_of(in) << JOB_CLASS_SHIFT;
 	s->last_pc = pc;
 	if (in) {
-		note_accesses(s, in, g);
+		step_note_accesses(s, in, g);
 		if (in->is_call) {
 			s->last_call = pc;
 			s->called = true;
 			s->entry = 0;
 		}
 		if (in->is_return)
-			note(s, JOB_LEAVE, 0, 0);
+			step_note(s, JOB_LEAVE, 0, 0);
 	}
 	if (job->mode == JOB_CONCURRENT && spins(s, pc) && turn == s->index && !others_ended(s->index)) {
 		s->t->blocked = true;
@@ -446,7 +302,7 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		put(s->rearm);
 		s->rearm = 0;
 	}
-	note_values(s);
+	step_note_values(s);
 	if (in_library(pc - 1) && pristine[pc - 1 - job->text_start] != 0xcc &&
 	    *(volatile uint8_t *)(pc - 1) == 0xcc) {
 		/* A breakpoint: ours, or another thread's that we came through. */
@@ -460,7 +316,7 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		} else if (s->breakpoint == pc) {
 			s->breakpoint = 0;
 			if (s->begun)
-				note_came_back(s, g);
+				step_note_came_back(s, g);
 			s->begun = true;
 		}
 		g[REG_EFL] |= TRAP_FLAG;
@@ -475,7 +331,7 @@ static void trapped(int sig, siginfo_t *info, void *context)
 		s->called = false;
 		g[REG_EFL] &= ~TRAP_FLAG;
 		if (in_library(back)) {
-			note_call_out(s, pc, g);
+			step_note_call_out(s, pc, g);
 			s->breakpoint = back;
 			put(back);
 		}
@@ -507,7 +363,7 @@ void step_init(struct job *j, const bool *takes_part)
 	may_run = !in_library((uint64_t)snprintf);
 	sigaction(SIGTRAP, &sa, NULL);
 	for (unsigned i = 0; i < JOB_THREADS; i++)
-		steppers[i] = (struct stepper){ .t = &j->thread[i], .index = i, .ended = !takes_part[i] };
+		steppers[i] = (struct stepper){ .job = j, .t = &j->thread[i], .index = i, .ended = !takes_part[i] };
 	turn = j->mode == JOB_TRACE ? (uint32_t)(j->traced - JOB_A) : j->nsegments ? j->segments[0].thread : 0;
 	segment = 0;
 	active = true;
@@ -545,7 +401,7 @@ void step_call(unsigned call, uint64_t function)
 	s->t->began++;
 	s->t->in_call = (int32_t)call;
 	s->last_pc = 0;
-	note(s, JOB_CALL, function - job->bias, 0);
+	step_note(s, JOB_CALL, function - job->bias, 0);
 	s->begun = false;
 	if (!is_stepped(s))
 		return;
@@ -568,7 +424,7 @@ void step_returned(unsigned call)
 		s->breakpoint = 0;
 	}
 	s->t->in_call = -1;
-	note(s, JOB_RETURNED, call, 0);
+	step_note(s, JOB_RETURNED, call, 0);
 }
 
 void step_end(void)
