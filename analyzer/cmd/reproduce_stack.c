@@ -96,6 +96,8 @@ static err_t write_stack(FILE *f, void *stack)
 	json_object(&j, NULL);
 	json_uint(&j, "kind", s->kind);
 	json_str(&j, "format", s->format);
+	json_uint(&j, "odd_line", s->odd_line);
+	json_str(&j, "odd", s->odd);
 	json_array(&j, "threads");
 	for (size_t i = 0; i < s->threads.n; i++) {
 		const struct stack_thread *t = &s->threads.v[i];
@@ -168,6 +170,8 @@ static void take_stack(const struct jv *v, struct stack *out)
 	snprintf(format, sizeof format, "%s", jv_text(jv_get(v, "format")));
 	out->format = format;
 	out->kind = (enum stack_kind)number_of(v, "kind", STACK_KINDS - 1);
+	out->odd_line = (unsigned)number_of(v, "odd_line", INT_MAX);
+	snprintf(out->odd, sizeof out->odd, "%s", jv_text(jv_get(v, "odd")));
 	for (size_t i = 0; threads && i < threads->n && i < STACK_THREADS; i++)
 		take_thread(&threads->items[i], out);
 }

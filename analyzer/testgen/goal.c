@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <string.h>
 
+#define FUNCTIONS_NAMED 4 /* of a stack that has none of the library's */
+
 static const char *base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -267,6 +269,29 @@ static err_t not_callable(const struct goal *g, const char *path)
 	return e;
 }
 
+/* Which functions the stack has instead, and what of it could not be read. */
+static err_t none_of_ours(const struct api *a, const struct stack *s, const char *path)
+{
+	struct strbuf b = { 0 };
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->threads.n; i++)
+		for (size_t k = 0; k < s->threads.v[i].frames.n; k++) {
+			const char *f = s->threads.v[i].frames.v[k].function;
+
+			if (f && n++ < FUNCTIONS_NAMED)
+				strbuf_fmt(&b, "%s%s", b.n ? ", " : " (it has ", f);
+		}
+	strbuf_str(&b, !b.n ? "" : n > FUNCTIONS_NAMED ? ", ...)" : ")");
+	char *odd = stack_odd_text(s), *names = term_text_of(b.n ? b.s : "", b.n);
+	err_t e = err_new(ERR_NOANSWER, "%s: none of the frames is one of %s: by its name, its module or its offset%s%s",
+			  path, a->soname, names, odd);
+	free(odd);
+	free(names);
+	strbuf_free(&b);
+	return e;
+}
+
 err_t goal_of(const struct api *a, const struct stack *s, const char *path, struct goal *out)
 {
 	*out = (struct goal){ .api = a, .kind = s->kind };
@@ -276,8 +301,7 @@ err_t goal_of(const struct api *a, const struct stack *s, const char *path, stru
 	if (out->by_name)
 		choose_thread(out, s);
 	if (!out->nframes)
-		return err_new(ERR_NOANSWER, "%s: none of the frames is one of %s: by its name, its module or its offset",
-			       path, a->soname);
+		return none_of_ours(a, s, path);
 	out->crashing = callable(out, out->frames, out->nframes);
 	if (!out->crashing)
 		return not_callable(out, path);

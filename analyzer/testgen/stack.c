@@ -411,6 +411,27 @@ static void note_thread(struct parser *p, const char *text)
 		p->number = n;
 }
 
+/* It begins as a frame does: it was cut off, or damaged. */
+static void note_odd(struct parser *p, const char *text)
+{
+	struct stack *s = p->s;
+	bool numbered = *text == '#' && isdigit((unsigned char)text[1]);
+
+	if (s->odd_line || (!numbered && strncmp(text, "at 0x", 5) && strncmp(text, "by 0x", 5)))
+		return;
+	s->odd_line = p->line;
+	for (size_t i = 0; i < sizeof s->odd - 1 && text[i]; i++)
+		s->odd[i] = isprint((unsigned char)text[i]) ? text[i] : '?';
+}
+
+char *stack_odd_text(const struct stack *s)
+{
+	if (!s->odd_line)
+		return xstrdup("");
+	return xasprintf("; line %u, '%s', begins as a frame does, but no function, file or module follows as in '#0  0x7f12 in f (x=1) at "
+			 "f.c:12'", s->odd_line, s->odd);
+}
+
 static void read_line(struct parser *p, char *line)
 {
 	struct stack_frame f = { 0 };
@@ -427,6 +448,8 @@ static void read_line(struct parser *p, char *line)
 		return;
 	}
 	if (numbered(text, &f, &number)) {
+		if (!f.function && !f.file && !f.module && !strstr(text, "??"))
+			note_odd(p, text);
 		add_frame(p, &f, number, "gdb, a sanitizer, systemd-coredump or eu-stack");
 	} else if (valgrind(text, &f, &number)) {
 		add_frame(p, &f, number, "valgrind");
@@ -435,6 +458,7 @@ static void read_line(struct parser *p, char *line)
 	} else if (libunwind(text, &f)) {
 		add_frame(p, &f, 1, "libunwind");
 	} else if (!continues(p, line, text)) {
+		note_odd(p, text);
 		note_thread(p, text);
 		if (begins_thread(text))
 			p->fresh = true;

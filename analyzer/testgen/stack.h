@@ -42,6 +42,8 @@ struct stack {
 	VEC(struct stack_thread) threads;
 	enum stack_kind kind;
 	const char *format;  /* "gdb", ...: of its first frame */
+	unsigned odd_line;   /* the first one that begins as a frame does and is none; 0: there is none */
+	char odd[48];        /* how it begins, printable */
 };
 
 /* Text or a core file; path for messages. */
@@ -52,6 +54,8 @@ bool stack_is_trace(const char *path);
 err_t stack_read_core(const char *path, int fd, struct stack *out);
 /* Text. */
 err_t stack_parse(FILE *f, const char *path, struct stack *out);
+/* "; line 3 ('#1') ...", malloc'd: what could not be read, and what was expected; "" when there is no such line. */
+char *stack_odd_text(const struct stack *s);
 void stack_free(struct stack *s);
 const char *stack_kind_name(enum stack_kind k);
 
