@@ -37,7 +37,7 @@ static size_t whole_lines(struct reading *r, char *buf, size_t have)
 bool maps_read(char *buf, void (*line)(char *line, void *arg), void *arg)
 {
 	struct reading r = { line, arg, false };
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC), n;
+	long fd = raw_open(AT_FDCWD, "/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0), n;
 	size_t have = 0;
 
 	if (raw_failed(fd))

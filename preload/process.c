@@ -179,11 +179,18 @@ void shim_process_end(int kind, int status)
 	rec_unlock(&saved);
 }
 
+#define EXEC_NAME 256 /* bytes of it that are recorded */
+
 void shim_exec_begin(const char *path)
 {
 	struct shim_thread *t = shim_self_known();
-	size_t len = path ? strlen(path) : 0, size = sizeof(struct trc_exec) + len;
+	char name[EXEC_NAME];
+	size_t len = 0;
 	uint64_t saved;
+
+	while (path && len < sizeof name && raw_peek(name + len, (uint64_t)path + len, 1) && name[len])
+		len++; /* it may be anything: the kernel has not looked yet */
+	size_t size = sizeof(struct trc_exec) + len;
 
 	if (shim.state != SHIM_RECORDING || shim_is_other_process())
 		return;
@@ -196,7 +203,7 @@ void shim_exec_begin(const char *path)
 		r->tsc = raw_tsc();
 		r->thread = t ? t->index : 0;
 		r->path_len = (uint32_t)len;
-		memcpy(r->path, path, len);
+		memcpy(r->path, name, len);
 		rec_commit(&rec_process, r, TRC_EXEC, 0, size);
 	}
 	write_end(2, 0);

@@ -141,6 +141,7 @@ uint64_t raw_nsec(int clock); /* CLOCK_* */
 size_t raw_peek(void *to, uint64_t from, size_t len);
 
 /* Whole small file into buf (NUL-terminated, truncated to size - 1); -1: unreadable. */
+long raw_open(long dir, const char *path, long flags, long mode); /* openat, even where the program has no descriptor left */
 long raw_slurp(const char *path, char *buf, size_t size);
 
 /* Decimal/hex/text assembly into a fixed buffer; always NUL-terminated. */

@@ -94,9 +94,12 @@ static const char *found(const char *file, char *buf, size_t size)
 {
 	const char *path = getenv("PATH");
 	bool slash = false;
+	char c = 1;
 
-	for (const char *p = file; *p; p++)
-		slash |= *p == '/';
+	for (const char *p = file; raw_peek(&c, (uint64_t)p, 1) && c; p++)
+		slash |= c == '/';
+	if (c) /* no name at all: that is the kernel's to say */
+		return file;
 	while (!slash && path && *path) {
 		struct raw_text t = { buf, 0, size };
 		size_t n = 0;

@@ -63,7 +63,7 @@ static bool is_ours(int fd)
 
 static int open_dir(void)
 {
-	long fd = raw(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long fd = raw_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
 	if (raw_failed(fd))
 		return (int)fd;
@@ -87,7 +87,7 @@ int rec_dir_open(const char *name, int flags)
 			return fd;
 		temporary = true;
 	}
-	long file = raw(SYS_openat, fd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	long file = raw_open(fd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (temporary)
 		raw(SYS_close, fd);

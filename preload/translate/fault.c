@@ -132,7 +132,7 @@ static void look(char *line, void *arg)
 static bool page_is_there(uint64_t pc)
 {
 	uint64_t entry = 0;
-	long fd = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+	long fd = raw_open(AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC, 0);
 
 	if (raw_failed(fd))
 		return false;

@@ -287,7 +287,7 @@ static void begin(void)
 {
 	if (snap.fresh)
 		tr_code_none();
-	snap.pagemap = raw(SYS_openat, AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
+	snap.pagemap = raw_open(AT_FDCWD, "/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC, 0);
 }
 
 static void one(char *line, void *first)
