@@ -1,13 +1,14 @@
 /* Memory of the translator: the low area, cache regions, and what is ours. */
 #include "preload/translate/build.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-#define REGION_SIZE (64ull << 20)
+#define REGION_SIZE (16ull << 20)
 #define REGION_MAX 64
 #define REGION_REACH 0x60000000ull /* a region serves code this far away */
-#define REGION_FRAGS (1u << 20)
+#define REGION_FRAGS (1u << 18)
 #define OWN_MAX 8192
 #define POPULATE_MIN (8ul << 10)
 #define POPULATE_MAX (64ul << 10)
@@ -51,14 +52,15 @@ static struct {
 } own[OWN_MAX] RAW_LARGE;
 static uint32_t nown;
 
-static void own_add(uint64_t start, size_t len)
+static uint32_t own_add(uint64_t start, size_t len)
 {
 	uint32_t i = __atomic_fetch_add(&nown, 1, __ATOMIC_RELAXED);
 
 	if (i >= OWN_MAX)
-		return;
+		return OWN_MAX;
 	own[i].end = start + ((len + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
 	own[i].start = start;
+	return i;
 }
 
 /* Memory of the shim's that was not allocated here. */
@@ -140,6 +142,45 @@ void *tr_alloc_at(uint64_t address, size_t len, int prot)
 	}
 	own_add(address, len);
 	return (void *)p;
+}
+
+/* Room for `most` bytes in a row, of which a part is mapped now. What lies there instead some day, because it is not ours, ends its growth. */
+bool tr_grow_begin(struct tr_growing *g, size_t most, size_t first)
+{
+	uint64_t at = raw_place(most);
+	long p = at ? map(at, first, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE) : -ENOMEM;
+
+	if (!raw_failed(p) && (uint64_t)p != at)
+		raw(SYS_munmap, p, first);
+	if (raw_failed(p) || (uint64_t)p != at) { /* all of it, wherever there is room */
+		first = most;
+		p = map(0, most, PROT_READ | PROT_WRITE, 0);
+		if (raw_failed(p))
+			return false;
+	}
+	*g = (struct tr_growing){ (uint8_t *)p, first, most, own_add((uint64_t)p, first) };
+	return true;
+}
+
+/* Doubles what is mapped until it holds `need` bytes. Signal handlers read what was there before, and what is ours, without the lock. */
+bool tr_grow(struct tr_growing *g, size_t need)
+{
+	while (g->mapped < need) {
+		size_t more = g->mapped < g->most - g->mapped ? g->mapped : g->most - g->mapped;
+		uint64_t at = (uint64_t)g->base + g->mapped;
+
+		if (!more || g->own == OWN_MAX)
+			return false;
+		long p = map(at, more, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
+
+		if (!raw_failed(p) && (uint64_t)p != at)
+			raw(SYS_munmap, p, more);
+		if (raw_failed(p) || (uint64_t)p != at)
+			return false;
+		__atomic_store_n(&own[g->own].end, at + more, __ATOMIC_RELEASE);
+		g->mapped += more;
+	}
+	return true;
 }
 
 /* Before anything else of ours is mapped: the translator does not fit, and its memory is the program's again. */

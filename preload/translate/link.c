@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #define FRAGS_MAX (1u << 21) /* ids fit trc_target() */
-#define EXITS_MAX (1u << 23)
 #define LENS_MAX (1u << 25)
+#define FIRST_PART 32 /* of each table is there from the start: 20 MB in all */
 #define HASH_FIRST (1u << 9) /* a page */
 #define HASH_MAX (1u << 22)
 
@@ -27,6 +27,7 @@ static uint64_t *hash;
 static uint32_t hash_size = HASH_FIRST, hash_used;
 static uint32_t nfrags, nexits, nlens;
 static struct tr_area frags_area, exits_area;
+static struct tr_growing frags_room, exits_room, lens_room, hash_room;
 /*
  * Most look-ups find nothing: does another fragment begin where this one could go on? A bit for
  * each address that does, by hash, says so without leaving the processor's cache. It grows with the hash.
@@ -51,27 +52,43 @@ static void filter_add(uint64_t pc)
 	filter[bit / 64] |= 1ull << bit % 64;
 }
 
-static struct tr_area area_of(void *p, size_t len)
+static struct tr_area area_of(const struct tr_growing *g)
 {
-	return (struct tr_area){ p, p, (uint8_t *)p + len };
+	return (struct tr_area){ g->base, g->base, g->base + g->mapped };
 }
 
 bool tr_link_init(void);
 bool tr_link_init(void)
 {
-	frags = tr_alloc(FRAGS_MAX * sizeof *frags);
-	exits = tr_alloc(EXITS_MAX * sizeof *exits);
-	frags_area = area_of(frags, FRAGS_MAX * sizeof *frags);
-	exits_area = area_of(exits, EXITS_MAX * sizeof *exits);
-	lens = tr_alloc(LENS_MAX * sizeof *lens);
-	hash = tr_alloc(HASH_MAX * sizeof *hash);
-	return frags && exits && lens && hash;
+	if (!tr_grow_begin(&frags_room, FRAGS_MAX * sizeof *frags, FRAGS_MAX / FIRST_PART * sizeof *frags) ||
+	    !tr_grow_begin(&exits_room, TR_EXITS_MAX * sizeof *exits, TR_EXITS_MAX / FIRST_PART * sizeof *exits) ||
+	    !tr_grow_begin(&lens_room, LENS_MAX * sizeof *lens, LENS_MAX / FIRST_PART * sizeof *lens) ||
+	    !tr_grow_begin(&hash_room, HASH_MAX * sizeof *hash, HASH_MAX / FIRST_PART * sizeof *hash))
+		return false;
+	frags = (struct tr_frag *)frags_room.base;
+	exits = (struct tr_exit *)exits_room.base;
+	lens = (uint16_t *)lens_room.base;
+	hash = (uint64_t *)hash_room.base;
+	frags_area = area_of(&frags_room);
+	exits_area = area_of(&exits_room);
+	return true;
 }
 
+static bool area_grow(struct tr_area *a, struct tr_growing *g, size_t need)
+{
+	bool there = tr_grow(g, need);
+
+	a->end = g->base + g->mapped;
+	return there;
+}
+
+/* For the next fragment. Where the hash could not grow it fills up, and must not be full: searches end at a free slot. */
 bool tr_tables_full(void);
 bool tr_tables_full(void)
 {
-	return nfrags + 16 > FRAGS_MAX || nexits + 256 > EXITS_MAX || nlens + 4096 > LENS_MAX;
+	return hash_used > hash_size / 8 * 7 || !area_grow(&frags_area, &frags_room, (nfrags + 16) * sizeof *frags) ||
+	       !area_grow(&exits_area, &exits_room, (nexits + 256) * sizeof *exits) ||
+	       !tr_grow(&lens_room, (nlens + 4096) * sizeof *lens);
 }
 
 static uint32_t slot_of(uint64_t pc)
@@ -91,6 +108,8 @@ static uint64_t slot_value(uint64_t pc, uint32_t index)
 /* Starts small: every page of it that a short-lived program touches costs a fault. */
 static void hash_grow(void)
 {
+	if (!tr_grow(&hash_room, 2 * hash_size * sizeof *hash))
+		return;
 	for (uint32_t i = 0; i < hash_size; i++)
 		hash[i] = 0;
 	tr_populate(hash + hash_size, hash_size * sizeof *hash);
@@ -174,7 +193,7 @@ void *tr_exits_room(size_t len)
 {
 	uint8_t *p = (uint8_t *)(((uint64_t)&exits[nexits] + RAW_PAGE - 1) & ~(RAW_PAGE - 1));
 
-	if (p + len > exits_area.end)
+	if (!area_grow(&exits_area, &exits_room, (size_t)(p + len - exits_room.base)))
 		return NULL;
 	if (exits_area.ready < p + len) {
 		tr_populate(exits_area.ready, (size_t)(p + len - exits_area.ready));
@@ -186,11 +205,6 @@ void *tr_exits_room(size_t len)
 uint32_t tr_exit_next(void)
 {
 	return nexits;
-}
-
-uint32_t tr_exits_max(void)
-{
-	return EXITS_MAX;
 }
 
 struct tr_exit *tr_exit_at(uint32_t id)

@@ -19,6 +19,7 @@
 #define PROFILE_STEADY 48 /* new fragments while a chunk was filled, at most */
 #define PROFILE_ANYWAY 16 /* times as long: unsteady programs have hot code, too */
 #define PLACES (1u << 14)
+#define TALLIES_FIRST (1u << 17) /* exits that are counted in what is mapped at first */
 #define SEEN_ENOUGH 16 /* in one chunk */
 #define STORE_BYTE 0xc6
 #define STORE_WORD 0xc7
@@ -39,6 +40,7 @@ struct tally {
 static struct place *places;
 static uint32_t nplaces;
 static struct tally *tallies; /* by exit */
+static struct tr_growing tallies_room;
 static uint64_t next_at = PROFILE_FROM;
 static struct tr_ctx *watched; /* whose chunk will be read */
 
@@ -287,8 +289,8 @@ static bool tables_ready(void)
 {
 	size_t len = PLACES * sizeof *places;
 
-	if (!tallies)
-		tallies = tr_alloc(tr_exits_max() * sizeof *tallies);
+	if (!tallies && tr_grow_begin(&tallies_room, TR_EXITS_MAX * sizeof *tallies, TALLIES_FIRST * sizeof *tallies))
+		tallies = (struct tally *)tallies_room.base;
 	if (!places) {
 		places = tr_alloc(len);
 		if (places)
@@ -297,7 +299,7 @@ static bool tables_ready(void)
 		memset(places, 0, len);
 	}
 	nplaces = 0;
-	return tr_targets_clear() && places && tallies;
+	return tr_targets_clear() && places && tallies && tr_grow(&tallies_room, tr_exit_next() * sizeof *tallies);
 }
 
 /*
@@ -314,7 +316,7 @@ void tr_profile_end(struct tr_ctx *c, uint64_t end)
 		for (uint32_t i = 0; tr_frag_known(i + 1); i++)
 			if (tr_frag_at(i)->generation == tr.generation)
 				digest_one(tr_frag_at(i));
-		raw_empty(tallies, tr_exits_max() * sizeof *tallies);
+		raw_empty(tallies, tallies_room.mapped);
 		next_at = c->thread->path.start * PROFILE_AGAIN;
 		tr_drop_all_inside();
 	}

@@ -126,7 +126,7 @@ void tr_record_machine(void)
  * Address space is limited (ulimit -v): what we reserve, most of which is never used, must be a small part of what the
  * program has, or it would get less than it gets alone.
  */
-#define RESERVED (900ull << 20)
+#define RESERVED (160ull << 20) /* what a program of middle size needs */
 #define RESERVED_PART 4
 static bool fits(void)
 {

@@ -343,6 +343,14 @@ void *tr_alloc(size_t len);                        /* own memory, page granular 
 void *tr_alloc_at(uint64_t address, size_t len, int prot);
 void tr_populate(void *p, size_t len);
 /* Memory that is used from its beginning on. */
+/* Tables that are large for large programs only. */
+struct tr_growing {
+	uint8_t *base;
+	size_t mapped, most;
+	uint32_t own; /* which of ours */
+};
+bool tr_grow_begin(struct tr_growing *g, size_t most, size_t first);
+bool tr_grow(struct tr_growing *g, size_t need); /* false: no room */
 struct tr_area {
 	uint8_t *start, *ready, *end; /* pages below `ready` are present */
 };
@@ -425,7 +433,7 @@ void tr_entry_ready(struct tr_frag *f, uint8_t *code);
 void tr_drop_all(void);
 void tr_drop_all_inside(void); /* the caller goes on in a fragment that is dropped */
 bool tr_settled(void);
-uint32_t tr_exits_max(void);
+#define TR_EXITS_MAX (1u << 23)
 uint32_t tr_exit_next(void); /* id of the one made next */
 /* Memory for exits to come, to be used until the next one is made; NULL: not so much. */
 void *tr_exits_room(size_t len);
