@@ -1,4 +1,4 @@
-/* Chunks of a stream: inside the reader only (trace_read.c, trace_iter.c, trace_epochs.c). */
+/* Chunks of a stream: inside the reader only (trace_read.c, trace_iter.c, trace_epochs.c, trace_bases.c). */
 #ifndef CSCHED_COMMON_TRACE_CHUNKS_H
 #define CSCHED_COMMON_TRACE_CHUNKS_H
 
@@ -21,6 +21,10 @@ bool trc_parse_name(const char *name, enum trc_stream *kind, uint32_t *thread, u
 
 /* Fills t->epochs and t->epoch. */
 err_t trc_find_epochs(struct trc *t);
+/* Fills t->bases. */
+err_t trc_open_bases(struct trc *t);
+/* A checkpoint that later ones are differences to, and whose epoch is gone. */
+bool trc_is_base(const char *name);
 /* The later epoch's chunks come behind those of the stream. */
 void trc_continue_stream(struct trc_stream_file *s, struct trc_stream_file *later);
 

@@ -32,7 +32,8 @@ err_t trc_find_epochs(struct trc *t)
 		enum trc_stream kind;
 		uint32_t thread, epoch;
 
-		if (trc_parse_name(trc_source_name(t->source, i), &kind, &thread, &epoch) && epoch)
+		if (trc_parse_name(trc_source_name(t->source, i), &kind, &thread, &epoch) && epoch &&
+		    !trc_is_base(trc_source_name(t->source, i)))
 			epoch_slot(t, epoch)->whole |= kind == TRC_STREAM_MEMORY;
 	}
 	if (!t->epochs.n)
@@ -62,7 +63,8 @@ uint64_t trc_epoch_bytes(struct trc *t, uint32_t number)
 		enum trc_stream kind;
 		uint32_t thread, epoch;
 
-		if (trc_parse_name(trc_source_name(t->source, i), &kind, &thread, &epoch) && epoch == number)
+		if (trc_parse_name(trc_source_name(t->source, i), &kind, &thread, &epoch) && epoch == number &&
+		    !trc_is_base(trc_source_name(t->source, i)))
 			bytes += trc_source_size(t->source, i);
 	}
 	return bytes;

@@ -20,7 +20,8 @@
  * A flight recorder (options ring=, last=) begins anew from time to time, with a checkpoint. What it records from one
  * to the next is an *epoch*: the files above, called eE.process, eE.tN.rec ... with E counting from 1; only frags goes on.
  * eE.memory is the checkpoint, with the threads in it: TRC_STATE. It gets this name when it is whole, so an epoch that has
- * none (but the first) can be read only behind the one before, which it continues: positions in streams count on, and so do tickets and
+ * none (but the first) can be read only behind the one before, which it continues. A checkpoint may hold only what has changed since
+ * an earlier one (TRC_BASE); of an epoch that is gone it may be all that is left, and is called eE.pages then. Positions in streams count on, and so do tickets and
  * the order of system calls. What stands before TRC_EPOCH in eE.process repeats what an earlier one said.
  *
  * N counts threads in order of creation, from 0. A stream is a sequence of
@@ -48,13 +49,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRC_VERSION 10
+#define TRC_VERSION 11
 #define TRC_VERSION_GUESTS 6 /* from this on the process stream's file may hold beginnings of others ... */
 #define TRC_VERSION_SLOTS 8  /* ... and of any thread */
 #define TRC_VERSION_EPOCHS 9
 /*
  * Still read: 1 lacks TRC_AGAIN, 2 has a time in every one, 3 has no cases, 4 no TRC_AGAINS, 5 no
- * guests, 6 no TRC_TICKET_NEXT, 7 no slots, 8 no epochs, 9 no objects.
+ * guests, 6 no TRC_TICKET_NEXT, 7 no slots, 8 no epochs, 9 no objects, 10 no checkpoints with differences.
  */
 #define TRC_VERSION_OLDEST 1
 #define TRC_MAGIC 0x6b6e686368637363ull /* "cschchnk" */
@@ -146,6 +147,9 @@ enum trc_type {
 	TRC_PAGES,        /* contents */
 	TRC_STATE,        /* one thread at a checkpoint */
 	TRC_TICKETS,      /* the next ticket of each shard, at a checkpoint */
+	TRC_BASE,         /* what a checkpoint is a difference to: its first record */
+	TRC_LEFT,         /* pages that an earlier checkpoint has and that hold what their mapping begins with */
+	TRC_CARRIED,      /* an operation before the checkpoint that still matters */
 };
 
 /* Process stream. Strings are not terminated; lengths are in bytes. */
@@ -575,6 +579,29 @@ struct trc_tickets {
 	struct trc_rec rec;
 	uint32_t n, pad;
 	struct trc_shard_ticket shards[];
+};
+
+/*
+ * A checkpoint with what has changed since that of an earlier epoch: of the pages that it does not have, the last one counts that the
+ * earlier one has, in the same way. Not of mappings that are shared with others in the earlier one: those are always there as a whole.
+ */
+struct trc_base {
+	struct trc_rec rec;
+	uint32_t epoch, since; /* 0: it is complete */
+};
+
+struct trc_left {
+	struct trc_rec rec;
+	uint64_t start, end;
+};
+
+/*
+ * What a thread did before the checkpoint, as its TRC_SYNC would say it: locks it holds (TRC_AT_DONE), in the order in which it
+ * acquired them, and what it waits for (TRC_AT_BLOCK), last.
+ */
+struct trc_carried {
+	struct trc_sync sync; /* flags: op | at << 12, as there */
+	uint32_t by, pad;     /* the thread */
 };
 
 #include "common/trace_path_format.h"

@@ -24,6 +24,7 @@ bool trc_parse_name(const char *name, enum trc_stream *kind, uint32_t *thread, u
 	} plain[] = {
 		{ "process", TRC_STREAM_PROCESS }, { "frags", TRC_STREAM_FRAGS },
 		{ "memory", TRC_STREAM_MEMORY },   { "final", TRC_STREAM_FINAL },
+		{ "pages", TRC_STREAM_MEMORY },
 	};
 	unsigned n;
 	int end = 0;
@@ -109,7 +110,7 @@ static err_t add_stream(struct opening *o, size_t i, bool process)
 	uint32_t thread, epoch;
 
 	if (!trc_parse_name(name, &kind, &thread, &epoch) || (kind == TRC_STREAM_PROCESS) != process ||
-	    (epoch && epoch < t->epoch) || (kind == TRC_STREAM_MEMORY && epoch != t->epoch))
+	    (epoch && epoch < t->epoch) || (kind == TRC_STREAM_MEMORY && epoch != t->epoch) || trc_is_base(name))
 		return NULL;
 	first = begun(o, kind, thread);
 	s = first ? *first : NULL;
@@ -207,6 +208,7 @@ static err_t open_streams(struct trc *t)
 	t->frags = trc_stream(t, TRC_STREAM_FRAGS, 0);
 	t->memory = trc_stream(t, TRC_STREAM_MEMORY, 0);
 	t->final = trc_stream(t, TRC_STREAM_FINAL, 0);
+	TRY(trc_open_bases(t));
 	if (!t->process && trc_file_path(t, "redacted"))
 		return err_new(ERR_INPUT, "%s is redacted: it holds what was found out, not the trace", t->path);
 	if (!t->process)
@@ -436,6 +438,8 @@ void trc_let_go(struct trc *t)
 	for (size_t i = 0; i < t->streams.n; i++)
 		if (t->streams.v[i]->data)
 			madvise((void *)t->streams.v[i]->data, t->streams.v[i]->size, MADV_DONTNEED);
+	for (size_t i = 0; i < t->bases.n; i++)
+		madvise((void *)t->bases.v[i]->data, t->bases.v[i]->size, MADV_DONTNEED);
 }
 
 void trc_close(struct trc *t)
@@ -446,6 +450,9 @@ void trc_close(struct trc *t)
 		free_stream(t->streams.v[i]);
 	for (size_t i = 0; i < t->behind.n; i++)
 		free_stream(t->behind.v[i]);
+	for (size_t i = 0; i < t->bases.n; i++)
+		free_stream(t->bases.v[i]);
+	vec_free(&t->bases);
 	vec_free(&t->behind);
 	vec_free(&t->epochs);
 	for (size_t i = 0; i < t->threads.n; i++)

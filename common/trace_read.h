@@ -96,6 +96,7 @@ struct trc {
 	const struct trc_epoch *began; /* the checkpoint; NULL: the run's own beginning */
 	VEC(struct trc_epoch_info) epochs; /* all that are there, by number */
 	VEC(struct trc_stream_file *) behind;
+	VEC(struct trc_stream_file *) bases; /* checkpoints that `memory` is a difference to, the latest first */
 
 	/* From the process stream, in the order written. */
 	VEC(struct trc_thread_info) threads; /* index i is thread number i */
@@ -130,6 +131,10 @@ uint32_t trc_epoch_before(const struct trc *t);
 /* As many before as there are, at most so many. */
 uint32_t trc_epochs_before(const struct trc *t, uint32_t most);
 uint64_t trc_epoch_bytes(struct trc *t, uint32_t number); /* of its files */
+uint64_t trc_bases_bytes(struct trc *t); /* of checkpoints that are left of epochs that are gone */
+/* Calls `page` for each page of memory that an earlier checkpoint has and this one (t->memory) does not have, but needs. */
+err_t trc_earlier_pages(struct trc *t, void (*page)(void *arg, uint64_t address, const uint8_t *bytes), void *arg);
+#define TRC_PAGE 4096u
 void trc_close(struct trc *t);
 
 /* NULL when the trace has no such stream. */

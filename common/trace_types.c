@@ -169,6 +169,18 @@ static const char *check_range(const struct trc_rec *rec)
 	return r->start > r->end ? "a region that ends before it starts" : NULL;
 }
 
+static const char *check_left(const struct trc_rec *rec)
+{
+	const struct trc_left *l = (const void *)rec;
+
+	return l->start > l->end ? "a range that ends before it starts" : NULL;
+}
+
+static const char *check_carried(const struct trc_rec *rec)
+{
+	return ((const struct trc_carried *)rec)->by >= 1u << 20 ? "an impossible thread number" : check_sync(rec);
+}
+
 /* ---- the table ---- */
 
 static const struct type_row {
@@ -235,6 +247,9 @@ static const struct type_row {
 			{ LEN(trc_pages, length) }, NULL },
 	[TRC_STATE] = { "state", IN(MEMORY), sizeof(struct trc_state), { LEN(trc_state, xsave_len) }, check_state },
 	[TRC_TICKETS] = { "tickets", IN(MEMORY), sizeof(struct trc_tickets), { 0 }, check_tickets },
+	[TRC_BASE] = { "base", IN(MEMORY), sizeof(struct trc_base), { 0 }, NULL },
+	[TRC_LEFT] = { "left", IN(MEMORY), sizeof(struct trc_left), { 0 }, check_left },
+	[TRC_CARRIED] = { "carried", IN(MEMORY), sizeof(struct trc_carried), { 0 }, check_carried },
 #undef LEN
 };
 #define NTYPES (sizeof types / sizeof *types)

@@ -252,6 +252,10 @@ void tr_takeover(void) __attribute__((weak));
 uint64_t tr_path_pos(struct shim_thread *t) __attribute__((weak)); /* bytes of tN.path so far */
 /* It runs without the translator, which has given up. */
 bool tr_is_native(const struct shim_thread *t) __attribute__((weak));
+/* Looks whether a checkpoint that is being written has become whole. */
+void tr_epoch_settle(void) __attribute__((weak));
+/* Memory of ours: no snapshot holds it, and the program cannot unmap it. */
+void tr_own(void *p, size_t len) __attribute__((weak));
 /* The application's stack pointer and pc where the thread was last seen; false: unknown. */
 bool tr_whereabouts(const struct shim_thread *t, uint64_t *sp, uint64_t *pc)
 	__attribute__((weak));

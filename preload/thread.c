@@ -96,6 +96,8 @@ static struct shim_thread *new_slot(void)
 		room = raw_alloc(left * len);
 		if (!room)
 			room = raw_alloc((left = 1) * len);
+		if (room && tr_own)
+			tr_own(room, left * len);
 	}
 	if (!room) {
 		left = 0;

@@ -161,6 +161,12 @@ FIELDS(state_fields) = {
 	{ 0 },
 };
 FIELDS(tickets_fields) = { F(trc_tickets, n, U32), { 0 } };
+FIELDS(base_fields) = { F(trc_base, epoch, U32), F(trc_base, since, U32), { 0 } };
+FIELDS(carried_fields) = {
+	F(trc_carried, by, THREAD), F(trc_carried, sync.object, OBJECT), F(trc_carried, sync.site, SITE),
+	F(trc_carried, sync.thread, THREAD), F(trc_carried, sync.value, HEX), { 0 },
+};
+FIELDS(left_fields) = { F(trc_left, start, HEX), F(trc_left, end, HEX), { 0 } };
 
 static const struct dump_field *const fields_of[] = {
 	[TRC_KV] = kv_fields, [TRC_MODULE] = module_fields, [TRC_THREAD] = thread_fields,
@@ -175,7 +181,7 @@ static const struct dump_field *const fields_of[] = {
 	[TRC_THREAD_EXIT] = thread_exit_fields, [TRC_STOP] = stop_fields,
 	 [TRC_FRAGMENT] = fragment_fields,
 	[TRC_EPOCH] = epoch_fields, [TRC_THREAD_ID] = thread_id_fields, [TRC_STATE] = state_fields,
-	[TRC_TICKETS] = tickets_fields,
+	[TRC_TICKETS] = tickets_fields, [TRC_BASE] = base_fields, [TRC_LEFT] = left_fields, [TRC_CARRIED] = carried_fields,
 	[TRC_DROPPED] = dropped_fields, [TRC_REGION] = region_fields, [TRC_PAGES] = pages_fields,
 };
 

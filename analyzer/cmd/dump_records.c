@@ -36,6 +36,7 @@ static char *flags_text(const struct trc_rec *r)
 
 	switch (r->type) {
 	case TRC_SYNC:
+	case TRC_CARRIED:
 		return xasprintf("%s %s", trc_op_name(TRC_SYNC_OP(r->flags)),
 				 trc_at_name(TRC_SYNC_AT(r->flags)));
 	case TRC_ENTER:

@@ -212,6 +212,12 @@ static void print_epochs(const struct show *s)
 			t->epochs.v[i].whole ? "" : ", its checkpoint is not complete: it continues the one before");
 		free(size);
 	}
+	if (trc_bases_bytes(t)) {
+		char *size = show_size(trc_bases_bytes(t));
+
+		fprintf(s->term.f, "  before   %s, checkpoints that those are differences to\n", size);
+		free(size);
+	}
 }
 
 static void print_info(const struct show *s, const struct counts *counts)
@@ -223,6 +229,7 @@ static void print_info(const struct show *s, const struct counts *counts)
 		size += t->streams.v[i]->epoch ? 0 : t->streams.v[i]->size;
 	for (size_t i = 0; i < t->epochs.n; i++)
 		size += trc_epoch_bytes(t, t->epochs.v[i].number);
+	size += trc_bases_bytes(t);
 	char *total = show_size(size), *end = show_end(t);
 	char *path = term_text_of(t->path, strlen(t->path));
 

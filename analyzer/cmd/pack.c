@@ -73,6 +73,8 @@ static err_t add_streams(struct packing *p)
 	}
 	for (size_t i = 0; i < p->t->behind.n; i++)
 		TRY(add_stream(p, p->t->behind.v[i]));
+	for (size_t i = 0; i < p->t->bases.n; i++)
+		TRY(add_stream(p, p->t->bases.v[i]));
 	progress_end(&bar);
 	return NULL;
 }

@@ -296,6 +296,8 @@ struct mach_run {
 	uint32_t tickets[TRC_SHARDS];
 	uint64_t ticket_times[TRC_SHARDS]; /* clocks at the last one of each */
 	bool began;             /* at a checkpoint, not where the program did */
+	VEC(const struct trc_carried *) carried; /* then: what threads hold and wait for ... */
+	VEC(struct mach_object) before;          /* ... and what objects of theirs look like, by address */
 	uint64_t brk;
 	VEC(struct file_map) files;
 	VEC(struct run_file *) opened;

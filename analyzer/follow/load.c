@@ -221,6 +221,13 @@ static void grow_stack(struct mach_run *r, const struct trc_region *g)
 		mem_map(r->m->mem, at, g->start, g->prot, false);
 }
 
+static void load_page(void *arg, uint64_t address, const uint8_t *bytes)
+{
+	struct mach_run *r = arg;
+
+	mem_poke(r->m->mem, address, bytes, TRC_PAGE);
+}
+
 static err_t load_memory(struct mach_run *r)
 {
 	struct trc_iter it;
@@ -247,6 +254,7 @@ static err_t load_memory(struct mach_run *r)
 			mem_poke(r->m->mem, p->address, p->bytes, p->length);
 		}
 	}
+	TRY(trc_earlier_pages(r->t, load_page, r));
 	if (stack) {
 		grow_stack(r, stack);
 		vec_push(&r->growing, stack->end);

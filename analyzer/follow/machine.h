@@ -231,6 +231,17 @@ uint64_t mach_thread_insns(const struct mach_run *r, uint32_t thread);
 bool mach_thread_alive(const struct mach_run *r, uint32_t thread); /* born and not ended */
 /* The records that lie behind the thread; belong to the run. */
 size_t mach_records(const struct mach_run *r, uint32_t thread, const struct trc_rec *const **out);
+/*
+ * A run that begins at a checkpoint: what threads held and waited for there, thread by thread, and the first bytes of objects of
+ * synchronisation that it uses. NULL: not known, or the run has its beginning.
+ */
+bool mach_began(const struct mach_run *r);
+size_t mach_carried(const struct mach_run *r, const struct trc_carried *const **out);
+struct mach_object {
+	uint64_t address;
+	uint32_t words[8];
+};
+const struct mach_object *mach_object_before(const struct mach_run *r, uint64_t address);
 uint64_t mach_time(const struct mach_run *r);
 /* The mapping that holds address: bounds and whether it is some thread's stack. */
 bool mach_mapping(struct mach_run *r, uint64_t address, uint64_t *lo, uint64_t *hi);

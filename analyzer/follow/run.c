@@ -85,6 +85,8 @@ void mach_close(struct mach_run *r)
 	vec_free(&r->shared);
 	vec_free(&r->objects);
 	vec_free(&r->growing);
+	vec_free(&r->carried);
+	vec_free(&r->before);
 	free(r->reason);
 	free(r->why);
 	free(r);

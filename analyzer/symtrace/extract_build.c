@@ -58,7 +58,7 @@ static expr_id fresh(struct ext *x, const struct piece *p, uint32_t var)
 static uint32_t add(struct ext *x, const struct piece *p, struct sym_event *e)
 {
 	const struct mach_access *a = p->a;
-	uint64_t n = x->base ? 0 : ext_count(x, a->thread, a->pc, a->insn);
+	uint64_t n = ext_is_part(x) ? 0 : ext_count(x, a->thread, a->pc, a->insn);
 
 	return ext_event(x, a->thread, e, a->pc, n, a->insn);
 }
@@ -231,7 +231,7 @@ static expr_id on_access(void *arg, const struct mach_access *a, expr_id value)
 		ext_sync_write(x, a);
 	/* Every execution counts, also one on memory that nobody shares: the position of
 	 * an event is found again in a live run by counting instructions, not events. */
-	if (!x->base)
+	if (!ext_is_part(x))
 		ext_count(x, a->thread, a->pc, a->insn);
 	if (!matters || !x->in_window)
 		return EXPR_NONE;
@@ -260,7 +260,7 @@ static void on_atomic_end(void *arg, uint32_t thread, uint64_t pc)
 		uint64_t insn = mach_thread_insns(x->run, thread);
 
 		sym_event_init(&e, SYM_FENCE);
-		ext_event(x, thread, &e, pc, x->base ? 0 : ext_count(x, thread, pc, insn), insn);
+		ext_event(x, thread, &e, pc, ext_is_part(x) ? 0 : ext_count(x, thread, pc, insn), insn);
 	}
 	th->atomic = SYM_NONE;
 }

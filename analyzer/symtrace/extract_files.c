@@ -279,7 +279,7 @@ void ext_files_call(struct ext *x, uint32_t thread, const struct trc_enter *ente
 			      .next = (uint32_t)x->trace->threads[thread].nevents };
 	char path[PATH_LEN] = "", other[PATH_LEN] = "";
 
-	if (x->onward || x->base)
+	if (x->onward || ext_is_part(x))
 		return; /* without the beginning of the run nobody counted */
 	bool direct = k && x->started > 1 && find_caller(x, &c);
 	if (k && k->path && !path_of(x, enter, k->path, k->at, path))

@@ -224,6 +224,12 @@ struct ext {
 
 struct ext_thread *ext_thread(struct ext *x, uint32_t thread);
 
+/* What is executed does not begin where the program did. */
+static inline bool ext_is_part(const struct ext *x)
+{
+	return x->base || mach_began(x->run);
+}
+
 /* Instructions per thread behind the record; 0: none is to be executed. */
 uint64_t ext_onward_insns(const struct ext *x);
 /* The record ends here. */

@@ -1,7 +1,8 @@
 /*
- * What is known at the moment an execution begins that does not begin with the run: which
+ * What is known at the moment an execution begins that does not begin with the program: which
  * threads live and where their stacks are, which library call each is in, and from the
- * records before it the state of every lock, how often each call was made, and the time.
+ * records before it the state of every lock, how often each call was made, and the time. What was before the
+ * record itself (it begins at a checkpoint) is in the checkpoint, as far as it matters.
  */
 #include "analyzer/symtrace/extract_internal.h"
 
@@ -10,7 +11,7 @@ void ext_prelude_level(void *arg)
 	struct ext *x = arg;
 	uint64_t regs[TRC_NREGS];
 
-	for (uint32_t i = 0; x->base && i < mach_thread_count(x->run); i++)
+	for (uint32_t i = 0; ext_is_part(x) && i < mach_thread_count(x->run); i++)
 		if (mach_thread_alive(x->run, i) && mach_regs(x->run, i, regs, NULL))
 			level_begin(x->level, i, regs[TRC_RIP]);
 }
@@ -69,11 +70,28 @@ static void replay_past(struct ext *x)
 	free(p);
 }
 
+/* How often calls were made before that nobody knows: a live run cannot be brought to where the window begins. */
+static void take_carried(struct ext *x)
+{
+	const struct trc_carried *const *carried;
+	size_t n = mach_carried(x->run, &carried);
+
+	x->sync_before_lost = mach_began(x->run);
+	x->in_window = false;
+	for (size_t i = 0; i < n; i++) {
+		x->past = i + 1;
+		ext_sync(x, carried[i]->by, &carried[i]->sync);
+	}
+	x->past = 0;
+	for (uint32_t i = 0; n && i < mach_thread_count(x->run); i++)
+		ext_sync_settle(x, i);
+}
+
 void ext_prelude(void *arg)
 {
 	struct ext *x = arg;
 
-	if (!x->base)
+	if (!ext_is_part(x))
 		return;
 	ext_prelude_level(x);
 	for (uint32_t i = 1; i < mach_thread_count(x->run); i++)
@@ -81,5 +99,6 @@ void ext_prelude(void *arg)
 			ext_thread(x, i)->started = true;
 			x->started++;
 		}
+	take_carried(x);
 	replay_past(x);
 }

@@ -71,7 +71,7 @@ void ext_signals_delivered(struct ext *x, uint32_t receiver, uint32_t signal)
 		return;
 	s->delivered = true;
 	/* Without the beginning of the run nobody counted. */
-	if (s->thread == receiver || x->base)
+	if (s->thread == receiver || ext_is_part(x))
 		return;
 	bool behind_call = th->call_pc && th->call_events == nevents;
 	vec_push(&x->interrupts, (struct ext_interrupt){

@@ -48,6 +48,40 @@ static const struct {
 	[TRC_OP_ONCE] = { F_ONCE, SYM_ONCE },
 };
 
+/* glibc's objects, in words of 32 bits; the same since 2.25. */
+enum {
+	MUTEX_KIND_WORD = 4,
+	MUTEX_KIND_TYPE = 3,
+	MUTEX_KIND_RECURSIVE = 1,
+	BARRIER_COUNT_WORD = 2,
+};
+
+/*
+ * It was there before the record begins, at a checkpoint: memory says what has become of it. Who has arrived at a barrier, and
+ * who holds a lock, the checkpoint says.
+ */
+static void begin_with(struct ext_object *o, const struct mach_object *before)
+{
+	if (!before)
+		return;
+	switch (o->kind) {
+	case SYM_MUTEX:
+		o->recursive = (before->words[MUTEX_KIND_WORD] & MUTEX_KIND_TYPE) == MUTEX_KIND_RECURSIVE;
+		break;
+	case SYM_SEM:
+		o->count = before->words[0];
+		break;
+	case SYM_BARRIER:
+		o->count = before->words[BARRIER_COUNT_WORD];
+		break;
+	case SYM_ONCE:
+		o->count = before->words[0] != 0;
+		break;
+	default:
+		break;
+	}
+}
+
 static struct ext_object *object_at(struct ext *x, uint64_t address, enum sym_object_kind kind)
 {
 	for (size_t i = x->objects.n; i > 0; i--)
@@ -55,6 +89,7 @@ static struct ext_object *object_at(struct ext *x, uint64_t address, enum sym_ob
 			return &x->objects.v[i - 1];
 	vec_push(&x->objects, (struct ext_object){ .address = address, .kind = kind,
 						   .index = SYM_NONE, .owner = SYM_NONE });
+	begin_with(&x->objects.v[x->objects.n - 1], mach_object_before(x->run, address));
 	return &x->objects.v[x->objects.n - 1];
 }
 

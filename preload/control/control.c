@@ -62,6 +62,7 @@ static bool map_sites(void)
 	if (raw_failed(m))
 		return false;
 	ctl.sites = (struct ctl_sites *)m;
+	tr_own(ctl.sites, sizeof *ctl.sites);
 	return true;
 }
 
@@ -73,6 +74,7 @@ static bool map_places(void)
 	if (raw_failed(m))
 		return false;
 	ctl.place = (struct ctl_place *)m;
+	tr_own(ctl.place, CTL_MAX_SITES * sizeof *ctl.place);
 	return true;
 }
 

@@ -78,6 +78,8 @@ bool ctl_learn_init(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	slots = raw_failed(m) ? NULL : (struct slot *)m;
+	if (slots)
+		tr_own(slots, NSLOTS * sizeof *slots);
 	ctl_thread_start = revive;
 	return slots != NULL;
 }

@@ -402,6 +402,16 @@ bool rec_dir_rename(const char *from, const char *to)
 	return good;
 }
 
+bool rec_dir_unlink(const char *name)
+{
+	int fd = is_ours(dir_fd) ? dir_fd : path[0] ? open_dir() : -1;
+	bool good = fd >= 0 && !raw(SYS_unlinkat, fd, name, 0);
+
+	if (fd >= 0 && fd != dir_fd)
+		raw(SYS_close, fd);
+	return good;
+}
+
 /*
  * Another name first, see above. `name` in the directory `at`; returns what it is called now.
  * NULL: this user may not remove it. What cannot be removed as a whole is left as a whole.

@@ -15,6 +15,7 @@
 #define HUGE (2ul << 20)
 
 int rec_memory_file = -1;
+uint64_t rec_memory_most;
 static uint64_t total; /* bytes allocated on disk by this process */
 
 uint64_t rec_total(void)
@@ -170,11 +171,13 @@ int file_open_to_grow(const struct rec_stream *s, size_t len)
 	uint64_t sum = __atomic_add_fetch(&total, len, __ATOMIC_RELAXED);
 	int fd = -E2BIG;
 
-	if (rec_memory_file >= 0)
+	if (rec_memory_file >= 0 && sum <= rec_memory_most)
 		fd = (int)raw(SYS_fcntl, rec_memory_file, F_DUPFD_CLOEXEC, 0);
+	else if (rec_memory_file >= 0)
+		fd = -E2BIG;
 	else if (shim.state == SHIM_ENDED)
 		fd = -ENOENT;
-	else if (!limited || sum <= rec_ring_limit())
+	else if (!limited || sum <= rec_ring_limit() || rec_ring_make_room(rec_ring_limit()))
 		fd = rec_dir_open(stream_name(s, &name), O_RDWR | O_CREAT);
 	if (fd < 0)
 		file_give_back(len);

@@ -227,6 +227,7 @@ static struct trc_chunk instead_of_live(const struct rec_stream *s, size_t len, 
 	return head;
 }
 
+/* Of what is mapped: whole pages. */
 static size_t chunk_size(size_t used)
 {
 	return (sizeof(struct trc_chunk) + used + RAW_PAGE - 1) & ~(RAW_PAGE - 1);
@@ -242,7 +243,7 @@ static long move_live(struct rec_stream *s)
 {
 	struct trc_chunk *c = s->map.head;
 	uint32_t used = (uint32_t)(s->pos - (uint8_t *)(c + 1));
-	size_t len = chunk_size(used);
+	size_t len = s->map.lent ? sizeof *c + ((used + 7ul) & ~7ul) : chunk_size(used);
 	int fd = file_open_to_grow(s, len);
 
 	if (fd < 0)
@@ -300,8 +301,12 @@ static void go_dead(struct rec_stream *s, long err, bool nested)
 	s->pos = s->end = NULL;
 	s->again_end = REC_NONE;
 	/* Without a directory there was never anything to record, as in children with follow=0. */
-	if (!s->dead && shim.state != SHIM_ENDED && rec_dir_path()[0])
-		(err == -E2BIG ? shim_degrade : say_degraded_tree)(file_refused(err));
+	if (!s->dead && shim.state != SHIM_ENDED && rec_dir_path()[0]) {
+		if (rec_epoch && err == -E2BIG)
+			rec_ring_broken();
+		else
+			(err == -E2BIG ? shim_degrade : say_degraded_tree)(file_refused(err));
+	}
 	s->dead = true;
 }
 

@@ -212,6 +212,7 @@ int rec_dir_save_begin(void);
 bool rec_dir_save_end(int dir);
 int rec_dir_fd(void); /* of the directory; -1: it is not at hand */
 bool rec_dir_rename(const char *from, const char *to);
+bool rec_dir_unlink(const char *name);
 /* A file of the trace, opened O_RDWR|O_CLOEXEC; negative errno. Caller closes. */
 int rec_dir_open(const char *name, int flags);
 
@@ -246,15 +247,31 @@ void rec_ring_start(void);   /* a new trace */
 uint32_t rec_ring_oldest(void); /* epoch that is there */
 uint64_t rec_ring_limit(void); /* bytes of the trace */
 bool rec_ring_full(void);    /* the epoch has as many bytes as it should */
-bool rec_ring_prepare(uint64_t expected); /* room, and the right, for a checkpoint of so many bytes; else not now */
+/* Bytes that the next checkpoint would have: all memory, what has changed since the last complete one, and since the last one. */
+struct rec_ring_need {
+	bool guessed; /* by what was when the last one was taken: it may be less now */
+	bool known;   /* the last two */
+	uint64_t all, recent, last;
+};
+struct rec_ring_next {
+	uint32_t since, base; /* epochs: it holds what has changed since; 0: it is complete. The last complete one */
+	uint64_t bytes, most; /* as it is guessed; it may not have more than these */
+};
+/* Room, and the right, for a checkpoint, and which one it is; false: not now. */
+bool rec_ring_prepare(const struct rec_ring_need *need, struct rec_ring_next *next);
+void rec_ring_first(void); /* the first epoch has its memory */
+bool rec_ring_make_room(uint64_t limit); /* old epochs go until the trace has no more; false: they were not enough */
+void rec_ring_broken(void);  /* a stream ends for want of room */
 bool rec_ring_save(void);    /* the epochs that are complete, as a trace of their own; under rec_lock() */
 void rec_ring_begin(void);   /* from here on streams belong to the next epoch; under rec_lock() */
 /* Bytes of the checkpoint that another process writes, or has not written after all; and those that we have written. */
 void rec_ring_count(int64_t bytes);
 void rec_ring_apart(int64_t bytes);
 bool rec_ring_name_checkpoint(void); /* it is whole */
+void rec_ring_no_checkpoint(void);   /* it could not be: what there is of it goes */
 void rec_ring_complete(void); /* likewise: what is older may go */
 extern int rec_memory_file; /* in the process that writes a checkpoint: its descriptor; else -1 */
+extern uint64_t rec_memory_most; /* there: what rec_total() may become */
 /* Seals what the stream holds. It goes on in the next epoch, where its file is made when there is something to write. */
 void rec_renew(struct rec_stream *s, size_t used);
 void rec_identity_keep(const char *key, const char *value, size_t len);

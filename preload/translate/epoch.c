@@ -36,6 +36,7 @@
 #include "preload/record/stream.h"
 #include "preload/translate/emit.h"
 #include "preload/translate/epoch.h"
+#include "preload/translate/pages.h"
 
 #include <asm/prctl.h>
 #include <linux/futex.h>
@@ -47,6 +48,7 @@
 #define STOP_NS 100000000ull /* how long the others may take */
 #define ASK_EVERY 40u        /* pauses */
 #define AGAIN_MS 50u         /* later, when it could not be taken */
+#define MISSING_MIN (1ul << 20) /* bytes more than was guessed too small; then twice as many */
 
 struct tr_epochs tr_epochs = { .due = UINT64_MAX };
 
@@ -58,9 +60,20 @@ struct tr_parked {
 };
 
 static uint32_t asking; /* a lock: somebody is being sent a signal */
+static uint32_t settling; /* a lock: somebody looks whether the copy has ended. Nobody waits for it who holds another one */
 static uint8_t *nowhere; /* an inaccessible page: where the path goes until its file is made */
 static uint32_t pause_us; /* of the last checkpoint */
-static uint64_t last_size, last_resident; /* of the last checkpoint, and what was resident then, bytes */
+static uint64_t not_before; /* tsc: one could not be taken, also a full ring has to wait for the next try */
+
+/* Bytes, for saying how large the next checkpoint will be. */
+static struct {
+	uint64_t all;      /* of one that holds all memory, when nothing is known of pages */
+	uint64_t besides;  /* of the last one, what were no pages: threads, mappings, the streams' beginnings */
+	uint64_t resident; /* at the last one */
+	uint64_t missing;  /* one that was guessed too small could not be written: so much more */
+	bool seen;         /* how the last one ended */
+	struct rec_ring_next next; /* as it was begun */
+} sizes;
 
 static uint64_t resident(void)
 {
@@ -96,7 +109,8 @@ static void due_in(uint64_t ms)
 
 void tr_epochs_start(struct tr_ctx *c)
 {
-	tr_epochs.stopping = asking = 0;
+	tr_epochs.stopping = asking = settling = 0;
+	not_before = 0;
 	tr_epochs.save = tr_epochs.taking = false;
 	tr_epochs.due = UINT64_MAX;
 	tr_epoch_write_start();
@@ -108,8 +122,11 @@ void tr_epochs_start(struct tr_ctx *c)
 		if (nowhere && raw_failed(raw(SYS_mprotect, nowhere, RAW_PAGE, PROT_NONE)))
 			nowhere = NULL;
 	}
-	last_size = rec_total();
-	last_resident = resident();
+	memset(&sizes, 0, sizeof sizes);
+	sizes.all = rec_total();
+	sizes.resident = resident();
+	sizes.seen = true;
+	rec_ring_first();
 	if (nowhere)
 		due_in(epoch_ms());
 }
@@ -127,7 +144,9 @@ void tr_epoch_turn(struct tr_ctx *c)
 {
 	uint64_t due = __atomic_load_n(&tr_epochs.due, __ATOMIC_RELAXED);
 
-	if (due == UINT64_MAX || (!rec_ring_full() && raw_tsc() < due))
+	uint64_t now = raw_tsc();
+
+	if (due == UINT64_MAX || (now < due && (now < not_before || !rec_ring_full())))
 		return;
 	__atomic_store_n(&tr_epochs.due, 0, __ATOMIC_RELAXED);
 	c->pending = 1;
@@ -299,7 +318,7 @@ static void write_state(struct rec_stream *out, const struct tr_ctx *c)
 	memcpy(r->regs, c->regs, sizeof c->regs);
 	r->regs[TRC_RIP] = c->pc;
 	r->regs[TRC_RFLAGS] = c->rflags;
-	r->fs_base = p ? p->fs_base : 0;
+	r->fs_base = p ? p->fs_base : c->fs_base;
 	r->gs_base = c->native_gs;
 	r->clear_tid = c->clear_tid;
 	r->xsave_len = p ? p->xsave_len : 0;
@@ -329,11 +348,43 @@ static void write_tickets(struct rec_stream *out)
 	rec_commit(out, r, TRC_TICKETS, 0, size);
 }
 
+static void write_carried(struct rec_stream *out, const struct shim_thread *t, unsigned op_at, const struct shim_held *what,
+			  uint64_t value)
+{
+	struct trc_carried *r = rec_begin(out, sizeof *r);
+
+	if (!r)
+		return;
+	r->sync.tsc = raw_tsc();
+	r->sync.object = what->object;
+	r->sync.site = what->site;
+	r->sync.result = 0;
+	r->sync.thread = t->joining ? t->joining - 1 : UINT32_MAX;
+	r->sync.value = value;
+	r->by = t->index;
+	r->pad = 0;
+	rec_commit(out, r, TRC_CARRIED, op_at, sizeof *r);
+}
+
+/* What it waits for is not known of waits with a time-out. */
+static void write_all_carried(struct rec_stream *out, const struct shim_thread *t)
+{
+	uint32_t n = t->nheld < SHIM_HELD_MAX ? t->nheld : SHIM_HELD_MAX;
+	struct shim_held waits = { .object = t->blocked_object, .site = t->blocked_site };
+
+	for (uint32_t i = 0; i < n; i++)
+		write_carried(out, t, SHIM_AT(t->held[i].op == TRC_OP_WAIT ? TRC_OP_LOCK : t->held[i].op, TRC_AT_DONE), &t->held[i], 0);
+	if (t->blocked_op)
+		write_carried(out, t, SHIM_AT(t->blocked_op, TRC_AT_BLOCK), &waits, t->blocked_value);
+}
+
 void tr_epoch_states(struct rec_stream *out)
 {
 	for (const struct tr_ctx *c = tr.contexts; c; c = c->next)
-		if (is_alive(c))
+		if (is_alive(c)) {
 			write_state(out, c);
+			write_all_carried(out, c->thread);
+		}
 	write_tickets(out);
 }
 
@@ -371,10 +422,11 @@ static void checkpoint(struct tr_ctx *self)
 	uint64_t files = rec_total() - before;
 
 	tr_lock();
-	tr_epoch_write(last_size);
+	sizes.resident = resident();
+	tr_epoch_write(&sizes.next, sizes.resident + sizes.all);
 	tr_unlock();
-	last_size = files + tr_epoch_written(last_size);
-	last_resident = resident();
+	sizes.besides = files;
+	sizes.seen = false;
 	self->epoch = rec_epoch;
 	rec_unlock(&saved);
 }
@@ -405,12 +457,69 @@ static bool take(struct tr_ctx *c)
 	return taken;
 }
 
+/* So much more, or less, than at the last checkpoint. */
+static uint64_t as_of_now(uint64_t bytes, int64_t grown)
+{
+	return grown >= 0 || (uint64_t)-grown < bytes ? bytes + (uint64_t)grown : 0;
+}
+
+/* The ring is full: a checkpoint that is whole by now lets older epochs go. Who waits for a lock of ours must not meet somebody in here. */
+void tr_epoch_settle(void)
+{
+	if (!rec_epoch || __atomic_exchange_n(&settling, 1, __ATOMIC_ACQUIRE))
+		return;
+	tr_epoch_writing();
+	__atomic_store_n(&settling, 0, __ATOMIC_RELEASE);
+}
+
+/* What the last checkpoint has come to says how large the next one will be. */
+static void guess_sizes(struct rec_ring_need *need)
+{
+	int64_t grown = (int64_t)(resident() - sizes.resident);
+	struct tr_pages_known k;
+	bool failed;
+	uint64_t written = tr_epoch_written(sizes.next.bytes, &failed), pages;
+
+	if (!sizes.seen)
+		sizes.missing = failed ? 2 * sizes.missing + MISSING_MIN : 0;
+	sizes.seen = true;
+	need->known = tr_pages_known(&k);
+	need->guessed = !(failed && tr_pages_tried(&k));
+	if (need->guessed && !need->known) {
+		sizes.all = written > sizes.all ? written : sizes.all;
+		need->all = as_of_now(sizes.all, grown) + sizes.besides;
+		return;
+	}
+	pages = !sizes.next.since ? k.all : sizes.next.since == sizes.next.base ? k.recent : k.changed;
+	uint64_t besides = sizes.besides + sizes.missing + (!failed && written > pages ? written - pages : 0);
+	uint64_t more = besides + (grown > 0 ? (uint64_t)grown : 0);
+
+	sizes.all = k.all;
+	need->all = as_of_now(k.all, grown) + besides;
+	need->recent = k.recent + k.changed / 4 + more;
+	need->last = k.changed + k.changed / 4 + more;
+}
+
 /* Files are removed, and looked for, before anybody has to wait. */
 static bool is_prepared(void)
 {
-	uint64_t now = resident(), size = last_size + (now > last_resident ? now - last_resident : 0);
+	struct rec_ring_need need = { 0 };
+	struct rec_ring_next next;
 
-	return may_take() && !tr_epoch_writing() && rec_ring_prepare(size);
+	if (!may_take())
+		return false;
+	while (__atomic_exchange_n(&settling, 1, __ATOMIC_ACQUIRE))
+		raw(SYS_sched_yield);
+	bool writing = tr_epoch_writing();
+
+	__atomic_store_n(&settling, 0, __ATOMIC_RELEASE);
+	if (writing)
+		return false;
+	guess_sizes(&need);
+	if (!rec_ring_prepare(&need, &next))
+		return false;
+	sizes.next = next;
+	return true;
 }
 
 void tr_epoch_boundary(struct tr_ctx *c)
@@ -426,6 +535,7 @@ void tr_epoch_boundary(struct tr_ctx *c)
 	__atomic_store_n(&tr_epochs.due, UINT64_MAX, __ATOMIC_RELAXED);
 	bool taken = is_prepared() && take(c);
 
+	__atomic_store_n(&not_before, taken ? 0 : raw_tsc() + ticks(AGAIN_MS), __ATOMIC_RELAXED);
 	due_in(taken || epoch_ms() < AGAIN_MS ? epoch_ms() : AGAIN_MS);
 	__atomic_store_n(&tr_epochs.taking, false, __ATOMIC_RELEASE);
 }

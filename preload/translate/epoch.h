@@ -35,9 +35,10 @@ void tr_epoch_states(struct rec_stream *out);
 
 /* epoch_child.c: memory, written by a copy of the process, or right here. */
 void tr_epoch_write_start(void);
-void tr_epoch_write(uint64_t expected); /* bytes */
+void tr_epoch_write(const struct rec_ring_next *next, uint64_t room); /* there may be so many bytes of pages */
 bool tr_epoch_writing(void);            /* it still is; asking is what makes the checkpoint complete when it is written */
-uint64_t tr_epoch_written(uint64_t expected); /* bytes of the last one, if that is known by now */
+/* Bytes of the last one, if that is known by now; failed: it could not be written whole. */
+uint64_t tr_epoch_written(uint64_t expected, bool *failed);
 void tr_epoch_no_copy(void);            /* the program has memory that a copy would not have */
 
 #endif

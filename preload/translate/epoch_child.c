@@ -11,13 +11,14 @@
  * has asked for memory not to be copied (MADV_DONTFORK, MADV_WIPEONFORK), and where no process can be made:
  * then we write everything, and the threads stand still for it.
  *
- * Why a copy: it works on every kernel and needs no right. Soft-dirty bits are often not compiled in, and clearing them makes each page
- * fault once more; write protection by userfaultfd has to be set up for each mapping and is the program's to use. What is
- * written is everything each time: what has not changed since the last checkpoint is not left out yet.
+ * Why a copy: it works on every kernel and needs no right; write protection by userfaultfd has to be set up for each
+ * mapping and is the program's to use. What is written is what has changed, see pages.c.
  */
 #include "preload/raw.h"
+#include "preload/record/file.h"
 #include "preload/record/stream.h"
 #include "preload/translate/epoch.h"
+#include "preload/translate/pages.h"
 #include "preload/translate/translate.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ struct both {
 static struct both *both;
 static long child;          /* pid; 0: none */
 static uint64_t expected_bytes, last_bytes;
-static bool no_copy;
+static bool no_copy, last_failed;
+static struct tr_pages_what what; /* of the checkpoint that is being written */
 
 void tr_epoch_no_copy(void)
 {
@@ -55,6 +57,7 @@ void tr_epoch_write_start(void)
 {
 	child = 0;
 	last_bytes = 0;
+	tr_pages_forget();
 	if (!rec_epoch)
 		return;
 	both = raw_map(RAW_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +95,8 @@ static __attribute__((noreturn)) void write_as_copy(int file, int dir)
 	__atomic_store_n(&both->closed, 1, __ATOMIC_RELEASE);
 	raw(SYS_futex, &both->closed, FUTEX_WAKE, 1);
 	rec_memory_file = file;
-	bool whole = tr_checkpoint_end() && rec_ring_name_checkpoint();
+	rec_memory_most = before + expected_bytes;
+	bool whole = tr_checkpoint_end(&what, true) && rec_ring_name_checkpoint();
 
 	both->bytes = rec_total() - before;
 	__atomic_store_n(&both->written, whole ? WHOLE : FAILED, __ATOMIC_RELEASE);
@@ -105,6 +109,16 @@ static bool is_there(void)
 	return !raw(SYS_wait4, child, NULL, WNOHANG | __WCLONE, NULL);
 }
 
+static void settle(void)
+{
+	if (last_failed) {
+		rec_ring_no_checkpoint();
+	} else {
+		tr_pages_keep();
+		rec_ring_complete();
+	}
+}
+
 bool tr_epoch_writing(void)
 {
 	if (child && !is_there())
@@ -115,16 +129,17 @@ bool tr_epoch_writing(void)
 
 	if (!child || written != WRITING) {
 		last_bytes = both->bytes;
-		rec_ring_count((int64_t)last_bytes - (int64_t)expected_bytes);
+		last_failed = written != WHOLE;
+		rec_ring_count((last_failed ? 0 : (int64_t)last_bytes) - (int64_t)expected_bytes);
 		expected_bytes = 0;
-		if (written == WHOLE)
-			rec_ring_complete();
+		settle();
 	}
 	return child != 0;
 }
 
-uint64_t tr_epoch_written(uint64_t expected)
+uint64_t tr_epoch_written(uint64_t expected, bool *failed)
 {
+	*failed = last_failed;
 	return last_bytes ? last_bytes : expected;
 }
 
@@ -132,10 +147,14 @@ static void write_here(bool begun)
 {
 	uint64_t before = rec_total();
 
-	if ((begun || tr_checkpoint_begin()) && tr_checkpoint_end() && rec_ring_name_checkpoint())
-		rec_ring_complete();
+	last_failed = !((begun || tr_checkpoint_begin(&what)) && tr_checkpoint_end(&what, false) &&
+			rec_ring_name_checkpoint());
 	last_bytes = rec_total() - before;
-	rec_ring_apart(last_bytes);
+	if (last_failed)
+		file_give_back(last_bytes);
+	else
+		rec_ring_apart((int64_t)last_bytes);
+	settle();
 }
 
 static bool can_copy(int *file)
@@ -170,25 +189,29 @@ static void wait_until_closed(void)
 	}
 }
 
-void tr_epoch_write(uint64_t expected)
+void tr_epoch_write(const struct rec_ring_next *next, uint64_t room)
 {
 	int file = -1;
 
 	last_bytes = 0;
+	last_failed = false;
+	what = (struct tr_pages_what){ rec_epoch, next->since, next->since ? next->base : rec_epoch };
+	tr_pages_room(room);
 	if (!can_copy(&file)) {
 		write_here(false);
 		return;
 	}
-	if (tr_checkpoint_begin()) {
+	if (tr_checkpoint_begin(&what)) {
 		*both = (struct both){ 0 };
+		expected_bytes = next->most;
 		child = raw(SYS_clone, 0, 0, 0, 0, 0);
 		if (!child)
 			write_as_copy(file, rec_dir_fd());
 		if (raw_failed(child)) {
 			child = 0;
+			expected_bytes = 0;
 			write_here(true);
 		} else {
-			expected_bytes = expected ? expected : 1;
 			rec_ring_count((int64_t)expected_bytes);
 			wait_until_closed();
 			tr_checkpoint_left();

@@ -114,11 +114,10 @@ void tr_path_next(struct tr_ctx *c, uint64_t at)
 	if (ctl_plan && tr.multi)
 		raw(SYS_sched_yield);
 	if (c->path_dead || !rec_path_next_chunk(&c->thread->path, at - (uint64_t)c->path_begin,
-						 &c->path_begin, &c->path_end)) {
+						 &c->path_begin, &c->path_end))
 		go_dead(c);
-		return;
-	}
-	c->ptr = (uint64_t)c->path_begin;
+	else
+		c->ptr = (uint64_t)c->path_begin;
 	tr_epoch_turn(c);
 }
 

@@ -322,6 +322,8 @@ static void segment_call(struct call *k)
 		k->result = tr_copy((void *)k->args[1], &k->ctx->native_gs, 8) ? 0 : -EFAULT;
 	} else {
 		k->result = raw(SYS_arch_prctl, k->args[0], k->args[1]);
+		if (k->args[0] == ARCH_SET_FS && !k->result)
+			k->ctx->fs_base = k->args[1];
 	}
 	if (!k->result && (k->args[0] == ARCH_GET_GS || k->args[0] == ARCH_GET_FS))
 		call_effect_add(k, k->args[1], 8, TRC_EFFECT_WRITE);

@@ -6,13 +6,14 @@
  */
 #include "preload/maps.h"
 #include "preload/translate/epoch.h"
+#include "preload/translate/pages.h"
 #include "preload/translate/syscall.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#define RUN_PAGES 8
 #define BUFFER (64ul << 10)
+#define RUN_PAGES (BUFFER / RAW_PAGE - 1) /* of a record, which must fit */
 #define PAGEMAP_BATCH 512
 #define PM_FILE (1ull << 61)
 #define PM_TOUCHED (3ull << 62) /* present or swapped */
@@ -52,6 +53,8 @@ struct snapshot {
 	long pagemap;
 	enum tr_which which;
 	bool fresh;            /* the program has not begun, or is a new child's only thread */
+	bool differences;      /* a checkpoint: pages as an earlier one has them are left out */
+	bool copy;             /* this process is a copy: nobody else has its memory */
 	bool elf;              /* the file mapped last is an ELF file */
 	char elf_path[256];
 	struct trc_pages *run; /* not used across records */
@@ -141,21 +144,48 @@ static bool is_zero(uint64_t page)
 	return true;
 }
 
-/* Is this page's content not already known from the file, or zero? */
-static bool wanted(const struct mapping *m, uint64_t page, uint64_t entry, bool keep_file)
+/* May this page's content be something else than is known from the file, or zero? */
+static bool may_differ(const struct mapping *m, uint64_t entry, bool keep_file)
 {
-	if (m->file || m->shared) {
-		if (!m->shared && !keep_file)
-			return (entry & PM_TOUCHED) && !(entry & PM_FILE);
-		return true;
-	}
-	return (entry & PM_TOUCHED) && !is_zero(page);
+	if (m->file && !m->shared && !keep_file)
+		return (entry & PM_TOUCHED) && !(entry & PM_FILE);
+	return m->file || m->shared || (entry & PM_TOUCHED);
 }
 
-/* Untouched pages from `at` on are left out, where the kernel can tell. */
+/* Of a page of a file, which may end before it. */
+static bool file_sum(uint64_t page, uint64_t *sum)
+{
+	static uint64_t copy[RAW_PAGE / 8] RAW_LARGE;
+
+	if (!tr_copy(copy, (void *)page, sizeof copy))
+		return false;
+	*sum = tr_page_sum(copy);
+	return true;
+}
+
+#define SUM_OF_ZEROS UINT64_MAX
+
+/* Is it to be written? */
+static bool wanted(const struct mapping *m, uint64_t page, uint64_t entry, bool keep_file)
+{
+	bool is_file = m->file || m->shared;
+	uint64_t sum = 0;
+
+	if (!may_differ(m, entry, keep_file))
+		return false;
+	if (!snap.differences)
+		return is_file || !is_zero(page);
+	if (is_file && !file_sum(page, &sum))
+		return false;
+	if (!is_file)
+		sum = tr_page_sum((const void *)page);
+	return (is_file || sum) && tr_page(page, sum ? sum : SUM_OF_ZEROS);
+}
+
+/* Untouched pages from `at` on are left out, where the kernel can tell; else it is `at`. */
 static uint64_t next_touched(uint64_t at, uint64_t end)
 {
-	struct scanned found;
+	struct scanned found = { .start = at };
 	struct scan scan = { .size = sizeof scan, .start = at, .end = end, .vec = (uint64_t)&found,
 			     .vec_len = 1, .category_anyof_mask = SCAN_TOUCHED,
 			     .return_mask = SCAN_TOUCHED };
@@ -230,6 +260,19 @@ static unsigned region_flags(const struct mapping *m, uint64_t start)
 	return flags;
 }
 
+/*
+ * Memory that the program has made inaccessible for a while still holds something: the copy of the process may make it
+ * accessible. Not where sanitizers have closed terabytes that the kernel cannot look through quickly.
+ */
+static bool may_read(const struct mapping *m, uint64_t start, uint64_t end)
+{
+	if (m->prot & PROT_READ)
+		return true;
+	if (!snap.copy || m->shared || m->file || (end - start > SCAN_FROM && next_touched(start, end) == start))
+		return false;
+	return !raw(SYS_mprotect, start, end - start, PROT_READ);
+}
+
 static void region(const struct mapping *m, uint64_t start, uint64_t end)
 {
 	size_t size = sizeof(struct trc_region) + m->path_len;
@@ -263,7 +306,7 @@ static void region(const struct mapping *m, uint64_t start, uint64_t end)
 	as.file |= !!(flags & TRC_REGION_VDSO);
 	if ((flags & TRC_REGION_SHIM) && !m->file)
 		own_contents(m, start, end);
-	else if (m->prot & PROT_READ)
+	else if (may_read(m, start, end))
 		contents(&as, start, end, keep_file);
 }
 
@@ -305,6 +348,8 @@ static void one(char *line, void *first)
 		return;
 	if (m.file)
 		look_at_file(&m);
+	if (snap.which == TR_MAPPINGS_PRIVATE && m.shared)
+		tr_pages_elsewhere(m.start, m.end);
 	if ((snap.which == TR_MAPPINGS_SHARED && !m.shared) || (snap.which == TR_MAPPINGS_PRIVATE && m.shared))
 		return;
 	for (uint64_t at = m.start; at < m.end;) {
@@ -356,18 +401,65 @@ void tr_snapshot(enum trc_stream stream)
 	snap.fresh = false;
 }
 
-bool tr_checkpoint_begin(void)
+/* ---- checkpoints ---- */
+
+static void write_base(const struct tr_pages_what *what)
+{
+	struct trc_base *r = rec_begin(&snap.out, sizeof *r);
+
+	if (!r)
+		return;
+	r->epoch = what->now;
+	r->since = what->since;
+	rec_commit(&snap.out, r, TRC_BASE, 0, sizeof *r);
+}
+
+bool tr_checkpoint_begin(const struct tr_pages_what *what)
 {
 	if (!open_out(TRC_STREAM_MEMORY))
 		return false;
+	write_base(what);
 	tr_epoch_states(&snap.out);
 	return write_mappings(TR_MAPPINGS_SHARED);
 }
 
-bool tr_checkpoint_end(void)
+/* Pages that are not what an earlier checkpoint says, but what their mapping begins with: in a row. */
+static struct {
+	uint64_t start, end;
+} left;
+
+static void write_left(void)
 {
+	struct trc_left *r = left.end ? rec_begin(&snap.out, sizeof *r) : NULL;
+
+	if (r) {
+		r->start = left.start;
+		r->end = left.end;
+		rec_commit(&snap.out, r, TRC_LEFT, 0, sizeof *r);
+	}
+	left.end = 0;
+}
+
+static void page_left(uint64_t page)
+{
+	if (left.end != page)
+		write_left();
+	if (!left.end)
+		left.start = page;
+	left.end = page + RAW_PAGE;
+}
+
+bool tr_checkpoint_end(const struct tr_pages_what *what, bool copy)
+{
+	snap.differences = true;
+	snap.copy = copy;
+	left.end = 0;
+	tr_pages_begin(what, page_left);
 	bool whole = write_mappings(TR_MAPPINGS_PRIVATE);
 
+	tr_pages_end();
+	write_left();
+	snap.differences = snap.copy = false;
 	return rec_close(&snap.out) && whole;
 }
 

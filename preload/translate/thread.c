@@ -205,7 +205,7 @@ void tr_record_start(struct tr_ctx *c)
 	memcpy(r->regs, c->regs, sizeof c->regs);
 	r->regs[TRC_RIP] = c->pc;
 	r->regs[TRC_RFLAGS] = c->rflags;
-	r->fs_base = segment_base(ARCH_GET_FS);
+	r->fs_base = c->fs_base = segment_base(ARCH_GET_FS);
 	r->gs_base = c->native_gs;
 	r->tsc = raw_tsc();
 	r->clear_tid = c->clear_tid;

@@ -185,6 +185,7 @@ struct tr_ctx {
 	uint32_t resting;          /* epoch.c: in a system call that may take any time */
 	uint32_t epoch;            /* the last one it has a record in */
 	struct tr_parked *parked;  /* epoch.c: stands still at a boundary */
+	uint64_t fs_base;          /* as far as it was looked at, or set by a system call */
 	bool falls_silent;         /* once it is native, no system call of ours */
 	uint64_t generation;       /* last one this thread noted */
 	uint8_t *scratch;          /* for path bytes that go nowhere; NULL until it is needed */
@@ -523,8 +524,9 @@ void tr_snapshot(enum trc_stream stream);
  * A checkpoint in two parts, under tr_lock(): threads and memory that is shared with others, then the rest, perhaps in another process. False: it will not
  * be whole. Who leaves the second part to somebody else says so.
  */
-bool tr_checkpoint_begin(void);
-bool tr_checkpoint_end(void);
+struct tr_pages_what;
+bool tr_checkpoint_begin(const struct tr_pages_what *what);
+bool tr_checkpoint_end(const struct tr_pages_what *what, bool copy);
 void tr_checkpoint_left(void);
 /* After tr_detach(): every other thread leaves now, and not at some time. */
 void tr_drive_out(struct tr_ctx *self);

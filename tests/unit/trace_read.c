@@ -199,7 +199,7 @@ static void damage(void)
 	h = header_of("t1.rec");
 	h.version = TRC_VERSION + 1;
 	put_header("t1.rec", h);
-	expect("a foreign version", "format version 11, this csched reads versions 1 to 10");
+	expect("a foreign version", "format version 12, this csched reads versions 1 to 11");
 	h.version = TRC_VERSION;
 	h.thread = 2;
 	put_header("t1.rec", h);
