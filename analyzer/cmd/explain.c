@@ -148,7 +148,7 @@ static void keep_beside(const char *path, struct explanation *e)
 	if (e->t->packed || !e->answer->found)
 		return;
 	/* Without occurrences nothing can be enforced: csched replay --native finds them itself. */
-	if (!e->extracted->base)
+	if (!e->extracted->base && e->t->epoch <= 1)
 		explain_keep_orders(e, path);
 	char *name = xasprintf("%s/fingerprint", path);
 	/* A trace that cannot be written to is explained all the same. */
@@ -166,10 +166,41 @@ static void try_advice(const struct fix_request *fix, struct explanation *e)
 	err_free(bad);
 }
 
+/* Instructions: what is cheaper to follow than to think about is no reason to know less of what came before. */
+#define STRETCH_MIN 4000000u
+
+/* Of a flight recorder's trace whose epochs are short, several: a stretch as it is looked at in a run that has its beginning. */
+static err_t follow_stretch(const char *path, struct explain_options *x, struct explanation **out)
+{
+	uint32_t newest, before;
+	bool stays = trc_epoch_wanted;
+
+	TRY(follow_to_end(path, x, out));
+	newest = (*out)->t->epoch;
+	for (uint32_t back = 1; !stays && (*out)->followed.insns < STRETCH_MIN; back *= 2) {
+		struct explanation *longer;
+
+		before = trc_epochs_before((*out)->t, back);
+		if (!before)
+			break;
+		trc_epoch_wanted = before;
+		err_t bad = follow_to_end(path, x, &longer);
+
+		if (bad) {
+			err_free(bad);
+			break;
+		}
+		explanation_free(*out);
+		*out = longer;
+	}
+	trc_epoch_wanted = (*out)->t->epoch == newest && !stays ? 0 : (*out)->t->epoch;
+	return NULL;
+}
+
 /* seconds: what solving may take; 0: what it needs. */
 static err_t follow_and_solve(const char *path, struct explain_options *x, double seconds, struct explanation **e)
 {
-	TRY(follow_to_end(path, x, e));
+	TRY(follow_stretch(path, x, e));
 	double until = explain_clock() + seconds, most = (*e)->deadline;
 
 	if (seconds > 0 && trc_epoch_before((*e)->t) && (!most || until < most))
@@ -192,6 +223,39 @@ static int worth(const struct explanation *e)
 	return e->answer->found ? of[e->confidence] : 0;
 }
 
+/* The epoch before the one that is read; 0: none. */
+static uint32_t earlier_epoch(const char *path)
+{
+	struct trc *t = NULL;
+	err_t bad = trc_open(path, TRC_TOLERANT, &t);
+	uint32_t before = bad ? 0 : trc_epoch_before(t);
+
+	err_free(bad);
+	trc_close(t);
+	return before;
+}
+
+#define FIRST_TRIES 4u /* epochs: what is wrong with more of them is wrong with the trace */
+
+/* From the newest epoch that has an answer; of those that have none the newest says why. */
+static err_t find_first(const char *path, struct explain_options *x, double seconds, struct explanation **out)
+{
+	bool stays = trc_epoch_wanted;
+	err_t first = follow_and_solve(path, x, seconds, out), bad = first;
+
+	for (unsigned i = 1; bad && !stays && i < FIRST_TRIES; i++) {
+		trc_epoch_wanted = earlier_epoch(path);
+		if (!trc_epoch_wanted)
+			break;
+		bad = follow_and_solve(path, x, seconds, out);
+		if (!bad)
+			err_free(first);
+		else if (bad != first)
+			err_free(bad);
+	}
+	return bad ? first : NULL;
+}
+
 /* Both orders were executed: what made the run fail does not lie before the checkpoint. */
 static bool has_cause_there(const struct explanation *e)
 {
@@ -202,16 +266,16 @@ static bool has_cause_there(const struct explanation *e)
 #define BACK_SECONDS 60.0 /* without --timeout: after this one does not */
 
 /*
- * Of a flight recorder's trace from the newest epoch; and from an earlier one while the cause is not in what was seen so far: so
- * many epochs more each time that what has been done in vain is at most as much again. What cannot be followed from there
- * changes nothing about the answer that is there.
+ * Of a flight recorder's trace from the newest epoch that can be followed; and from an earlier one while the cause is not in what was
+ * seen so far: so many epochs more each time that what has been done in vain is at most as much again. What cannot be followed from
+ * there changes nothing about the answer that is there.
  */
 static err_t find_cause(const char *path, struct explain_options *x, struct explanation **out)
 {
 	double since = explain_clock(), most = x->timeout, seconds = trc_epoch_wanted ? 0 : FIRST_SECONDS;
 	bool stays = trc_epoch_wanted;
 
-	TRY(follow_and_solve(path, x, seconds, out));
+	TRY(find_first(path, x, seconds, out));
 	for (uint32_t back = 1; !stays && !has_cause_there(*out) && trc_epoch_before((*out)->t); back *= 2) {
 		double spent = explain_clock() - since;
 		struct explanation *e;

@@ -91,7 +91,15 @@ static err_t explain_now(struct making *m)
 	explain_options_init(&x);
 	x.whole = x.wants_cause = true;
 	TRY(follow_to_end(m->r->trace, &x, &m->e));
-	err_t bad = explain_solve(m->e, &x);
+	/* A live run cannot be brought to a checkpoint: only to what came after its own beginning. */
+	if (m->e->t->epoch > 1 && trc_epochs_before(m->e->t, UINT32_MAX) == 1) {
+		explanation_free(m->e);
+		trc_epoch_wanted = 1;
+		TRY(follow_to_end(m->r->trace, &x, &m->e));
+	}
+	err_t bad = m->e->t->epoch <= 1 ? explain_solve(m->e, &x) :
+		    err_new(ERR_NOANSWER, "%s begins at a checkpoint: a run of the program cannot be brought to there; "
+					  "replay it without --native, or record without --ring", m->r->trace);
 	follow_quiet();
 	if (!bad)
 		bad = write_schedules(m);

@@ -19,7 +19,7 @@ static void *serves(void *arg)
 	unsigned h = 1;
 
 	while (!__atomic_load_n(&come, __ATOMIC_ACQUIRE)) {
-		for (int i = 0; i < 200; i++)
+		for (int i = 0; i < 10000; i++)
 			h = h * 1664525 + 1013904223;
 		pthread_mutex_lock(&lock);
 		served += 1 + (h & 1);
