@@ -16,6 +16,7 @@
 
 int rec_memory_file = -1;
 uint64_t rec_memory_most;
+bool rec_memory_short;
 static uint64_t total; /* bytes allocated on disk by this process */
 
 uint64_t rec_total(void)
@@ -174,7 +175,7 @@ int file_open_to_grow(const struct rec_stream *s, size_t len)
 	if (rec_memory_file >= 0 && sum <= rec_memory_most)
 		fd = (int)raw(SYS_fcntl, rec_memory_file, F_DUPFD_CLOEXEC, 0);
 	else if (rec_memory_file >= 0)
-		fd = -E2BIG;
+		rec_memory_short = true;
 	else if (shim.state == SHIM_ENDED)
 		fd = -ENOENT;
 	else if (!limited || sum <= rec_ring_limit() || rec_ring_make_room(rec_ring_limit()))

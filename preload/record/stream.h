@@ -271,7 +271,8 @@ bool rec_ring_name_checkpoint(void); /* it is whole */
 void rec_ring_no_checkpoint(void);   /* it could not be: what there is of it goes */
 void rec_ring_complete(void); /* likewise: what is older may go */
 extern int rec_memory_file; /* in the process that writes a checkpoint: its descriptor; else -1 */
-extern uint64_t rec_memory_most; /* there: what rec_total() may become */
+extern uint64_t rec_memory_most; /* there: what rec_total() may become ... */
+extern bool rec_memory_short;    /* ... and it was too little */
 /* Seals what the stream holds. It goes on in the next epoch, where its file is made when there is something to write. */
 void rec_renew(struct rec_stream *s, size_t used);
 void rec_identity_keep(const char *key, const char *value, size_t len);

@@ -477,21 +477,21 @@ static void guess_sizes(struct rec_ring_need *need)
 {
 	int64_t grown = (int64_t)(resident() - sizes.resident);
 	struct tr_pages_known k;
-	bool failed;
-	uint64_t written = tr_epoch_written(sizes.next.bytes, &failed), pages;
+	bool is_short;
+	uint64_t written = tr_epoch_written(sizes.next.bytes, &is_short), pages;
 
 	if (!sizes.seen)
-		sizes.missing = failed ? 2 * sizes.missing + MISSING_MIN : 0;
+		sizes.missing = is_short ? 2 * sizes.missing + MISSING_MIN : 0;
 	sizes.seen = true;
 	need->known = tr_pages_known(&k);
-	need->guessed = !(failed && tr_pages_tried(&k));
+	need->guessed = !(is_short && tr_pages_tried(&k));
 	if (need->guessed && !need->known) {
 		sizes.all = written > sizes.all ? written : sizes.all;
 		need->all = as_of_now(sizes.all, grown) + sizes.besides;
 		return;
 	}
 	pages = !sizes.next.since ? k.all : sizes.next.since == sizes.next.base ? k.recent : k.changed;
-	uint64_t besides = sizes.besides + sizes.missing + (!failed && written > pages ? written - pages : 0);
+	uint64_t besides = sizes.besides + sizes.missing + (!is_short && written > pages ? written - pages : 0);
 	uint64_t more = besides + (grown > 0 ? (uint64_t)grown : 0);
 
 	sizes.all = k.all;

@@ -33,12 +33,19 @@ void tr_epoch_rested(struct tr_ctx *c);
 void tr_epoch_unasked(struct tr_ctx *c, bool unasked); /* no signal of ours from here on */
 void tr_epoch_states(struct rec_stream *out);
 
+/* What copies of the process have used that are gone: times in microseconds, the others as in struct rusage. */
+struct tr_copies {
+	uint64_t n, utime, stime;
+	long minflt, majflt, inblock, oublock, nvcsw, nivcsw;
+};
+const struct tr_copies *tr_epoch_copies(void);
+
 /* epoch_child.c: memory, written by a copy of the process, or right here. */
 void tr_epoch_write_start(void);
 void tr_epoch_write(const struct rec_ring_next *next, uint64_t room); /* there may be so many bytes of pages */
 bool tr_epoch_writing(void);            /* it still is; asking is what makes the checkpoint complete when it is written */
-/* Bytes of the last one, if that is known by now; failed: it could not be written whole. */
-uint64_t tr_epoch_written(uint64_t expected, bool *failed);
+/* Bytes of the last one, if that is known by now; is_short: it could not be written whole, for want of room in the ring. */
+uint64_t tr_epoch_written(uint64_t expected, bool *is_short);
 void tr_epoch_no_copy(void);            /* the program has memory that a copy would not have */
 
 #endif

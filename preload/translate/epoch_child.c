@@ -27,6 +27,7 @@
 #include <linux/prctl.h>
 #include <linux/wait.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define CLOSED_NS 20000000l /* between two looks whether the copy is still there */
@@ -39,6 +40,7 @@ enum written { WRITING, WHOLE, FAILED };
 struct both {
 	uint32_t closed; /* a futex: the copy has no descriptor of the program's any more */
 	uint32_t written; /* enum written */
+	bool is_short;    /* failed: it needs more room than it was given */
 	uint64_t bytes;
 };
 
@@ -46,6 +48,7 @@ static struct both *both;
 static long child;          /* pid; 0: none */
 static uint64_t expected_bytes, last_bytes;
 static bool no_copy, last_failed;
+static struct tr_copies copies;
 static struct tr_pages_what what; /* of the checkpoint that is being written */
 
 void tr_epoch_no_copy(void)
@@ -57,6 +60,7 @@ void tr_epoch_write_start(void)
 {
 	child = 0;
 	last_bytes = 0;
+	memset(&copies, 0, sizeof copies);
 	tr_pages_forget();
 	if (!rec_epoch)
 		return;
@@ -99,14 +103,39 @@ static __attribute__((noreturn)) void write_as_copy(int file, int dir)
 	bool whole = tr_checkpoint_end(&what, true) && rec_ring_name_checkpoint();
 
 	both->bytes = rec_total() - before;
+	both->is_short = rec_memory_short;
 	__atomic_store_n(&both->written, whole ? WHOLE : FAILED, __ATOMIC_RELEASE);
 	for (;;)
 		raw(SYS_exit_group, 0);
 }
 
+/* What it used counts as what children of the program did; see call_hide_copies(). */
+static void add_up(const struct rusage *r)
+{
+	copies.n++;
+	copies.utime += (uint64_t)r->ru_utime.tv_sec * 1000000 + (uint64_t)r->ru_utime.tv_usec;
+	copies.stime += (uint64_t)r->ru_stime.tv_sec * 1000000 + (uint64_t)r->ru_stime.tv_usec;
+	copies.minflt += r->ru_minflt;
+	copies.majflt += r->ru_majflt;
+	copies.inblock += r->ru_inblock;
+	copies.oublock += r->ru_oublock;
+	copies.nvcsw += r->ru_nvcsw;
+	copies.nivcsw += r->ru_nivcsw;
+}
+
+const struct tr_copies *tr_epoch_copies(void)
+{
+	return &copies;
+}
+
 static bool is_there(void)
 {
-	return !raw(SYS_wait4, child, NULL, WNOHANG | __WCLONE, NULL);
+	struct rusage r;
+	long done = raw(SYS_wait4, child, NULL, WNOHANG | __WCLONE, &r);
+
+	if (done == child)
+		add_up(&r);
+	return !done;
 }
 
 static void settle(void)
@@ -137,9 +166,9 @@ bool tr_epoch_writing(void)
 	return child != 0;
 }
 
-uint64_t tr_epoch_written(uint64_t expected, bool *failed)
+uint64_t tr_epoch_written(uint64_t expected, bool *is_short)
 {
-	*failed = last_failed;
+	*is_short = last_failed && both && both->is_short;
 	return last_bytes ? last_bytes : expected;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls that count the program's memory, ours included: limits on address space and data, and locking all of it. The
- * kernel's limits are raised by what is ours, and the program is shown its own; only the program's memory is locked.
+ * kernel's limits are raised by what is ours, and the program is shown its own; only the program's memory is locked. And calls that
+ * count what its children have used, among them the copies that write checkpoints.
  */
 #include "preload/maps.h"
+#include "preload/translate/epoch.h"
 #include "preload/translate/syscall.h"
 
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/times.h>
 
 #define GROWTH (32ull << 20) /* bytes that we may still come to need */
 
@@ -187,4 +190,51 @@ bool call_limits(struct call *k)
 	case SYS_munlockall: tr_locks_future = false; return false;
 	}
 	return false;
+}
+
+/* ---- what children have used ---- */
+
+#define TICK_US 10000u /* of times(): USER_HZ is 100 */
+
+/* Each copy's time was cut to microseconds, the sum was not. */
+static void take_off(struct timeval *t, uint64_t us, uint64_t cut)
+{
+	uint64_t all = (uint64_t)t->tv_sec * 1000000 + (uint64_t)t->tv_usec, left = all > us + cut ? all - us : 0;
+
+	t->tv_sec = (long)(left / 1000000);
+	t->tv_usec = (long)(left % 1000000);
+}
+
+static void hide_in_usage(struct rusage *r, const struct tr_copies *c)
+{
+	take_off(&r->ru_utime, c->utime, c->n);
+	take_off(&r->ru_stime, c->stime, c->n);
+	r->ru_minflt -= c->minflt;
+	r->ru_majflt -= c->majflt;
+	r->ru_inblock -= c->inblock;
+	r->ru_oublock -= c->oublock;
+	r->ru_nvcsw -= c->nvcsw;
+	r->ru_nivcsw -= c->nivcsw;
+	if (!r->ru_minflt) /* it has had no child */
+		r->ru_maxrss = 0;
+}
+
+void call_hide_copies(struct call *k)
+{
+	const struct tr_copies *c = tr_epoch_copies();
+	struct rusage usage;
+	struct tms times;
+
+	if (!c->n || raw_failed(k->result))
+		return;
+	if (k->nr == SYS_times && k->args[0] && tr_copy(&times, (void *)k->args[0], sizeof times)) {
+		times.tms_cutime -= (clock_t)(c->utime / TICK_US);
+		times.tms_cstime -= (clock_t)(c->stime / TICK_US);
+		tr_copy((void *)k->args[0], &times, sizeof times);
+	}
+	if (k->nr == SYS_getrusage && (int)k->args[0] == RUSAGE_CHILDREN &&
+	    tr_copy(&usage, (void *)k->args[1], sizeof usage)) {
+		hide_in_usage(&usage, c);
+		tr_copy((void *)k->args[1], &usage, sizeof usage);
+	}
 }

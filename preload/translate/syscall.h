@@ -50,6 +50,7 @@ bool call_memory(struct call *k);
 bool call_process(struct call *k);
 bool call_signals(struct call *k);
 bool call_limits(struct call *k);
+void call_hide_copies(struct call *k); /* after a call that tells what children have used */
 void call_view(struct call *k); /* after an open */
 /* The next program inherits the limits this one believes to have; and back, when exec fails. */
 void tr_limits_show(bool show);
