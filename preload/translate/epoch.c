@@ -48,6 +48,7 @@
 #define STOP_NS 100000000ull /* how long the others may take */
 #define ASK_EVERY 40u        /* pauses */
 #define AGAIN_MS 50u         /* later, when it could not be taken */
+#define LATER_MAX 6u         /* doublings of the time until the next try */
 #define MISSING_MIN (1ul << 20) /* bytes more than was guessed too small; then twice as many */
 
 struct tr_epochs tr_epochs = { .due = UINT64_MAX };
@@ -72,6 +73,7 @@ static struct {
 	uint64_t resident; /* at the last one */
 	uint64_t missing;  /* one that was guessed too small could not be written: so much more */
 	bool seen;         /* how the last one ended */
+	unsigned in_vain;  /* so many in a row could not be written: the next one is tried later */
 	struct rec_ring_next next; /* as it was begun */
 } sizes;
 
@@ -475,13 +477,16 @@ void tr_epoch_settle(void)
 /* What the last checkpoint has come to says how large the next one will be. */
 static void guess_sizes(struct rec_ring_need *need)
 {
-	int64_t grown = (int64_t)(resident() - sizes.resident);
+	uint64_t now = resident();
+	int64_t grown = now && sizes.resident ? (int64_t)(now - sizes.resident) : 0; /* behind a chroot nobody says */
 	struct tr_pages_known k;
 	bool is_short;
 	uint64_t written = tr_epoch_written(sizes.next.bytes, &is_short), pages;
 
-	if (!sizes.seen)
+	if (!sizes.seen) {
 		sizes.missing = is_short ? 2 * sizes.missing + MISSING_MIN : 0;
+		sizes.in_vain = tr_epoch_failed() ? sizes.in_vain + 1 : 0;
+	}
 	sizes.seen = true;
 	need->known = tr_pages_known(&k);
 	need->guessed = !(is_short && tr_pages_tried(&k));
@@ -535,7 +540,10 @@ void tr_epoch_boundary(struct tr_ctx *c)
 	__atomic_store_n(&tr_epochs.due, UINT64_MAX, __ATOMIC_RELAXED);
 	bool taken = is_prepared() && take(c);
 
-	__atomic_store_n(&not_before, taken ? 0 : raw_tsc() + ticks(AGAIN_MS), __ATOMIC_RELAXED);
-	due_in(taken || epoch_ms() < AGAIN_MS ? epoch_ms() : AGAIN_MS);
+	uint64_t wait = (taken || epoch_ms() < AGAIN_MS ? epoch_ms() : AGAIN_MS)
+			<< (sizes.in_vain < LATER_MAX ? sizes.in_vain : LATER_MAX);
+
+	__atomic_store_n(&not_before, raw_tsc() + (taken && !sizes.in_vain ? 0 : ticks(wait)), __ATOMIC_RELAXED);
+	due_in(wait);
 	__atomic_store_n(&tr_epochs.taking, false, __ATOMIC_RELEASE);
 }

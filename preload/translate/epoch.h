@@ -46,6 +46,7 @@ void tr_epoch_write(const struct rec_ring_next *next, uint64_t room); /* there m
 bool tr_epoch_writing(void);            /* it still is; asking is what makes the checkpoint complete when it is written */
 /* Bytes of the last one, if that is known by now; is_short: it could not be written whole, for want of room in the ring. */
 uint64_t tr_epoch_written(uint64_t expected, bool *is_short);
+bool tr_epoch_failed(void); /* for want of room or otherwise */
 void tr_epoch_no_copy(void);            /* the program has memory that a copy would not have */
 
 #endif

@@ -172,6 +172,11 @@ uint64_t tr_epoch_written(uint64_t expected, bool *is_short)
 	return last_bytes ? last_bytes : expected;
 }
 
+bool tr_epoch_failed(void)
+{
+	return last_failed;
+}
+
 static void write_here(bool begun)
 {
 	uint64_t before = rec_total();
