@@ -170,7 +170,10 @@ char *trace_failure_text(const struct trc_failure *f)
 	    memcmp(f->data, exception, sizeof exception - 1))
 		return xasprintf("%.*s", (int)f->text_len, f->data);
 	char *raw = xasprintf("%.*s", (int)f->detail_len, f->data + f->text_len);
-	char *type = img_type_text(raw), *text = xasprintf("%s%s", exception, type);
+	/* Behind the type, which is written without demangling there: what what() gave. */
+	const char *what = memmem(f->data + sizeof exception - 1, f->text_len - (sizeof exception - 1), ": ", 2);
+	size_t left = what ? f->text_len - (size_t)(what - (const char *)f->data) : 0;
+	char *type = img_type_text(raw), *text = xasprintf("%s%s%.*s", exception, type, (int)left, what ? what : "");
 
 	free(raw);
 	free(type);

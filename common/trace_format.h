@@ -302,6 +302,8 @@ enum trc_op {
 	TRC_OP_ONCE,
 	TRC_OP_FORK, TRC_OP_VFORK, TRC_OP_EXEC, TRC_OP_SPAWN,
 	TRC_OP_PROCESS_EXIT, TRC_OP_QUICK_EXIT, TRC_OP_ABORT, TRC_OP_ASSERT, TRC_OP_USER_FAIL,
+	TRC_OP_PANIC, /* a Rust panic begins to unwind; object: the exception */
+	TRC_OP_FUTEX, /* only in TRC_BLOCKED: a wait for a futex that the program made itself */
 	TRC_OP_COUNT
 };
 

@@ -320,7 +320,8 @@ NAME_FUNCTION(trc_op_name,
 	[TRC_OP_SEM_POST] = "sem-post", [TRC_OP_ONCE] = "once", [TRC_OP_FORK] = "fork",
 	[TRC_OP_VFORK] = "vfork", [TRC_OP_EXEC] = "exec", [TRC_OP_SPAWN] = "spawn",
 	[TRC_OP_PROCESS_EXIT] = "process-exit", [TRC_OP_QUICK_EXIT] = "quick-exit",
-	[TRC_OP_ABORT] = "abort", [TRC_OP_ASSERT] = "assert", [TRC_OP_USER_FAIL] = "user-fail")
+	[TRC_OP_ABORT] = "abort", [TRC_OP_ASSERT] = "assert", [TRC_OP_USER_FAIL] = "user-fail",
+	[TRC_OP_PANIC] = "panic", [TRC_OP_FUTEX] = "futex")
 
 NAME_FUNCTION(trc_at_name, [TRC_AT_DONE] = "done", [TRC_AT_BLOCK] = "block",
 	      [TRC_AT_BEGIN] = "begin")

@@ -58,6 +58,7 @@ static const uint8_t traits[TRC_OP_COUNT] = {
 	[TRC_OP_QUICK_EXIT] = SPECIAL,
 	[TRC_OP_ASSERT] = SPECIAL,
 	[TRC_OP_USER_FAIL] = SPECIAL,
+	[TRC_OP_PANIC] = SPECIAL,
 };
 
 struct event {
@@ -340,6 +341,8 @@ static void user_failure(struct shim_thread *t, const struct event *e)
 		f.path_pos = tr_path_pos(t);
 	if (e->op == TRC_OP_ASSERT)
 		shim_failure_assert(t, &f, regs, (const struct shim_assertion *)e->object);
+	else if (e->op == TRC_OP_PANIC)
+		shim_failure_panic(t, &f, regs, e->object);
 	else
 		shim_failure_user(t, &f, regs, (const char *)e->object);
 }
@@ -388,6 +391,7 @@ static void special_after(struct shim_thread *t, const struct event *e)
 		break;
 	case TRC_OP_ASSERT:
 	case TRC_OP_USER_FAIL:
+	case TRC_OP_PANIC:
 		user_failure(t, e);
 		break;
 	}

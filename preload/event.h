@@ -19,5 +19,8 @@ void shim_failure_assert(struct shim_thread *t, const struct shim_fault *f,
 			 const uint64_t regs[TRC_NREGS], const struct shim_assertion *a);
 void shim_failure_user(struct shim_thread *t, const struct shim_fault *f,
 		       const uint64_t regs[TRC_NREGS], const char *why);
+/* A Rust panic; it stands when the process ends with a status other than zero. exception: address of what is raised. */
+void shim_failure_panic(struct shim_thread *t, const struct shim_fault *f,
+			const uint64_t regs[TRC_NREGS], uint64_t exception);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "preload/event.h"
 #include "preload/raw.h"
+#include "preload/said.h"
 #include "preload/stacks.h"
 
 #include <signal.h>
@@ -145,7 +146,7 @@ static const struct {
 	{ SIGSEGV, SI_KERNEL, "segmentation fault: address outside the canonical range", false },
 	{ SIGSEGV, 0, "segmentation fault (SIGSEGV)", false },
 	{ SIGBUS, BUS_ADRALN, "bus error: misaligned access at ", true },
-	{ SIGBUS, BUS_ADRERR, "bus error: no memory behind ", true },
+	{ SIGBUS, BUS_ADRERR, "bus error: no memory backs ", true },
 	{ SIGBUS, 0, "bus error (SIGBUS)", false },
 	{ SIGFPE, FPE_INTDIV, "integer division by zero at ", true },
 	{ SIGFPE, FPE_INTOVF, "integer overflow at ", true },
@@ -243,25 +244,54 @@ static void word_type(struct raw_text *text, const char *s, size_t n)
 struct wording {
 	enum trc_failure_kind kind;
 	struct raw_text text;
-	char text_buf[400], detail[256];
+	char text_buf[700], detail[256];
 	size_t detail_len;
 };
 
-static void word_failure(struct wording *w, const struct shim_fault *f)
+/* What the thread itself wrote about its end; NULL: the thread is not known. */
+static void word_end(struct wording *w, const struct shim_thread *t)
 {
+	TEXT(message, 300);
+
+	if (t && said_glib(&message, t)) {
+		text_str(&w->text, "aborted: ");
+		text_str(&w->text, message.s);
+	} else if (t && said_last(&message, t)) {
+		text_str(&w->text, "aborted (SIGABRT), after it wrote `");
+		text_str(&w->text, message.s);
+		text_str(&w->text, "'");
+	} else {
+		text_str(&w->text, "aborted (SIGABRT)");
+	}
+}
+
+static void word_failure(struct wording *w, const struct shim_fault *f, const struct shim_thread *t)
+{
+	TEXT(message, 300);
+
 	w->kind = TRC_FAIL_SIGNAL;
 	w->text = (struct raw_text){ w->text_buf, 0, sizeof w->text_buf };
 	w->detail_len = 0;
-	if (f->signal != SIGABRT || f->code != SI_TKILL) {
+	if (f->signal == SIGTRAP && t && said_glib(&message, t)) {
+		text_str(&w->text, "trap (SIGTRAP): ");
+		text_str(&w->text, message.s);
+	} else if (f->signal != SIGABRT || f->code != SI_TKILL) {
 		word_signal(&w->text, f);
 	} else if ((w->detail_len = exception_name(w->detail, sizeof w->detail))) {
 		w->kind = TRC_FAIL_EXCEPTION;
 		text_str(&w->text, "uncaught exception of type ");
 		word_type(&w->text, w->detail, w->detail_len);
+		if (t && said_what(&message, t)) {
+			text_str(&w->text, ": ");
+			text_str(&w->text, message.s);
+		}
 	} else {
 		w->kind = TRC_FAIL_ABORT;
 		w->detail_len = abort_message(w->detail, sizeof w->detail);
-		text_str(&w->text, w->detail_len ? "aborted: " : "aborted (SIGABRT)");
+		if (!w->detail_len)
+			word_end(w, t);
+		else
+			text_str(&w->text, "aborted: ");
 		text_strn(&w->text, w->detail, w->detail_len);
 	}
 }
@@ -271,7 +301,7 @@ void shim_failure_signal(struct shim_thread *t, const struct shim_fault *f,
 {
 	struct wording w;
 
-	word_failure(&w, f);
+	word_failure(&w, f, t);
 	shim_failure(w.kind, t, f, regs, w.text.s, w.detail, w.detail_len);
 }
 
@@ -282,24 +312,76 @@ static struct {
 	const struct shim_thread *thread;
 	enum trc_failure_kind kind;
 	uint64_t regs[TRC_NREGS];
-	char text[400];
+	char text[700];
 } handled;
+
+static void handle(struct shim_thread *t, const struct shim_fault *f, const uint64_t regs[TRC_NREGS], const struct wording *w)
+{
+	uint64_t saved;
+
+	rec_lock(&saved);
+	if (begin_failure(w->kind, t, f, regs, w->text.s, w->detail, w->detail_len)) {
+		shim.in_handler = true;
+		handled.thread = t;
+		handled.kind = w->kind;
+		memcpy(handled.regs, regs, sizeof handled.regs);
+		memcpy(handled.text, w->text.s, w->text.n + 1);
+	}
+	rec_unlock(&saved);
+}
 
 void shim_failure_handled(struct shim_thread *t, const struct shim_fault *f, const uint64_t regs[TRC_NREGS])
 {
 	struct wording w;
-	uint64_t saved;
 
-	word_failure(&w, f);
-	rec_lock(&saved);
-	if (begin_failure(w.kind, t, f, regs, w.text.s, w.detail, w.detail_len)) {
-		shim.in_handler = true;
-		handled.thread = t;
-		handled.kind = w.kind;
-		memcpy(handled.regs, regs, sizeof handled.regs);
-		memcpy(handled.text, w.text.s, w.text.n + 1);
+	word_failure(&w, f, t);
+	handle(t, f, regs, &w);
+}
+
+/* ---- Rust panics ---- */
+
+/*
+ * What Rust raises: the unwinder's header, a mark, and the fat pointer of the payload: its address, and a table of its
+ * type's functions that begins with { drop, size, align }.
+ */
+enum { PANIC_PAYLOAD = 40, STR_SIZE = 16, STRING_SIZE = 24 };
+
+/*
+ * A payload is a &str (address, length) or a String (the same and a capacity, in whatever order): of its words the
+ * address is the one that can be read, and the length the smallest of the others. Anything else has no text.
+ */
+static size_t panic_message(uint64_t exception, char *buf, size_t size)
+{
+	uint64_t fat[2] = { 0 }, type[3] = { 0 }, word[3] = { 0 }, len = UINT64_MAX, at = 0;
+	char probe;
+
+	if (raw_peek(fat, exception + PANIC_PAYLOAD, sizeof fat) != sizeof fat ||
+	    raw_peek(type, fat[1], sizeof type) != sizeof type || (type[1] != STR_SIZE && type[1] != STRING_SIZE) ||
+	    raw_peek(word, fat[0], type[1]) != type[1])
+		return 0;
+	for (unsigned i = 0; i < type[1] / sizeof *word; i++) {
+		if (!at && word[i] >= 4096 && raw_peek(&probe, word[i], 1) == 1)
+			at = word[i];
+		else if (word[i] < len)
+			len = word[i];
 	}
-	rec_unlock(&saved);
+	return at ? raw_peek(buf, at, len < size ? len : size) : 0;
+}
+
+void shim_failure_panic(struct shim_thread *t, const struct shim_fault *f,
+			const uint64_t regs[TRC_NREGS], uint64_t exception)
+{
+	struct wording w = { .kind = TRC_FAIL_ASSERT };
+	char message[300];
+	size_t n = panic_message(exception, message, sizeof message);
+
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)message[i] < ' ')
+			message[i] = ' ';
+	w.text = (struct raw_text){ w.text_buf, 0, sizeof w.text_buf };
+	text_str(&w.text, n ? "panicked: " : "panicked");
+	text_strn(&w.text, message, n);
+	handle(t, f, regs, &w);
 }
 
 void shim_failure_withdraw(void)

@@ -26,6 +26,7 @@
 #define SHIM_ID_MAX 48
 #define SHIM_HELD_MAX 64
 #define SHIM_NAME_MAX 32
+#define SHIM_SAID_MAX 400 /* bytes; the last lines before an end are short */
 
 enum shim_life {
 	SHIM_FREE,
@@ -84,6 +85,8 @@ struct shim_thread {
 				    * they are given out before libc makes the thread */
 	uint32_t joining;          /* index + 1 of the thread this one waits for; 0: none */
 	uint64_t born;             /* tsc */
+	uint32_t nsaid;            /* the last bytes it wrote to standard error: said.h */
+	char said[SHIM_SAID_MAX];
 	char name[SHIM_NAME_MAX];  /* as given with pthread_setname_np(); flight recorder only */
 };
 

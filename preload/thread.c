@@ -185,6 +185,7 @@ static void has_tid(struct shim_thread *t, uint32_t tid)
 	t->tid = tid;
 	by_tid[tid % TID_HASH] = t;
 	t->born = raw_tsc();
+	t->nsaid = 0;
 	write_thread(t);
 }
 

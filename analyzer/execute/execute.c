@@ -53,13 +53,20 @@ static bool acts_later(unsigned op)
 	       op == TRC_OP_BROADCAST || op == TRC_OP_SEM_POST;
 }
 
+/* A panic may be caught, and is a failure only where the recorded one was; the run went on from others. */
+static bool is_failure(const struct mach_run *r, unsigned op)
+{
+	return op == TRC_OP_ASSERT || op == TRC_OP_USER_FAIL ||
+	       (op == TRC_OP_PANIC && r->t->failure && r->t->failure->rec.flags == TRC_FAIL_ASSERT);
+}
+
 static void at_event(struct mach_run *r, struct execution *x, struct run_thread *t)
 {
 	VexGuestAMD64State *g = &r->m->frame->g;
 	unsigned op_at = (uint32_t)g->guest_RDI, op = TRC_SYNC_OP(op_at);
 	uint64_t place = exec_event_place(op_at, g->guest_RDX);
 
-	if (op == TRC_OP_ASSERT || op == TRC_OP_USER_FAIL) {
+	if (is_failure(r, op)) {
 		exec_failed(r, x, t->index, 0, g->guest_RDX);
 		return;
 	}

@@ -66,7 +66,7 @@ static bool is_sync_failure(const struct mach_run *r, const struct run_thread *t
 
 	if (!f || f->thread != t->index)
 		return false;
-	return (f->rec.flags == TRC_FAIL_ASSERT && op == TRC_OP_ASSERT) ||
+	return (f->rec.flags == TRC_FAIL_ASSERT && (op == TRC_OP_ASSERT || op == TRC_OP_PANIC)) ||
 	       (f->rec.flags == TRC_FAIL_USER && op == TRC_OP_USER_FAIL);
 }
 
@@ -257,7 +257,7 @@ static enum action at_boundary(struct mach_run *r, struct run_thread *t)
 		return at_failure(r, t);
 	if (rec && rec->type == TRC_NATIVE && run_wants_stop(t)) {
 		r->stop_end = MACH_END_NATIVE;
-		run_say(r, "the thread went on untranslated: %.*s",
+		run_say(r, "the thread continued untranslated: %.*s",
 			(int)((const struct trc_native *)rec)->text_len,
 			((const struct trc_native *)rec)->text);
 		return ACT_STOPPED;

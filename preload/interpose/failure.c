@@ -3,6 +3,8 @@
 #include "preload/event.h"
 #include "preload/interpose/real.h"
 
+#include <dlfcn.h>
+
 EXPORT void abort(void)
 {
 	if (real_on())
@@ -34,6 +36,39 @@ EXPORT void __assert_perror_fail(int errnum, const char *file, unsigned line, co
 	REAL(__assert_perror_fail)(errnum, file, line, function);
 	__builtin_unreachable();
 }
+
+/* ---- Rust panics ---- */
+
+#define RUST_CLASS 0x54535552005a4f4dull /* "MOZ\0RUST", as the unwinder has it */
+
+/*
+ * The unwinder may have come with a library that was loaded late, and seen by nobody but that; then there is no entry in the
+ * table, and we must not look beyond what is loaded.
+ */
+static void *real_raise(void)
+{
+	static const char *const libraries[] = { "libgcc_s.so.1", "libunwind.so.1" };
+	void *found = (void *)REAL(_Unwind_RaiseException);
+
+	if (!found)
+		found = dlsym(RTLD_NEXT, "_Unwind_RaiseException");
+	for (size_t i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
+		void *lib = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		found = lib ? dlsym(lib, "_Unwind_RaiseException") : NULL;
+	}
+	return found;
+}
+
+/* Called from unwind.S; gives what it goes on with. */
+void *shim_raised(const uint64_t *exception, uint64_t site, uint64_t frame)
+{
+	if (real_on() && *exception == RUST_CLASS)
+		event(TRC_OP_PANIC, TRC_AT_DONE, exception, site, 0, frame);
+	return real_raise();
+}
+
+/* ---- what the program says itself ---- */
 
 #undef csched_fail
 EXPORT void csched_fail(const char *why)

@@ -33,6 +33,8 @@ extern void __assert_perror_fail(int, const char *, unsigned, const char *)
 extern sighandler_t bsd_signal(int, sighandler_t);
 extern sighandler_t ssignal(int, sighandler_t);
 
+extern int _Unwind_RaiseException(void *exception);
+
 /* R(name): the default version. V(field, name, version): a certain one. */
 #define REAL_TABLE(R, V)                                                                \
 	R(pthread_create) R(pthread_join) R(pthread_tryjoin_np) R(pthread_timedjoin_np) \
@@ -65,7 +67,7 @@ extern sighandler_t ssignal(int, sighandler_t);
 	R(fork) R(_Fork) R(vfork) R(execve) R(execv) R(execvp) R(execvpe) R(fexecve)    \
 	R(execveat) R(posix_spawn) R(posix_spawnp)                                      \
 	R(exit) R(_exit) R(_Exit) R(quick_exit) R(abort)                                \
-	R(__assert_fail) R(__assert_perror_fail)                                        \
+	R(__assert_fail) R(__assert_perror_fail) R(_Unwind_RaiseException)              \
 	R(sigaction) R(signal) R(bsd_signal) R(ssignal) R(sysv_signal) R(sigset)        \
 	R(sigprocmask) R(pthread_sigmask) R(sigaltstack) R(prctl) R(syscall) R(ptrace)
 

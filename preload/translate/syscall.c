@@ -3,6 +3,7 @@
  * wrote. Calls that touch threads, memory, signals or the process go to the
  * files named after these; the others are all data (syscall_table.c).
  */
+#include "preload/said.h"
 #include "preload/translate/epoch.h"
 #include "preload/translate/signal.h"
 #include "preload/translate/syscall.h"
@@ -154,6 +155,8 @@ static void run(struct call *k)
 		run_unknown(k, d);
 		return;
 	}
+	if (k->nr == SYS_write && (int)k->args[0] == 2)
+		said_note(k->ctx->thread, k->args[1], k->args[2]);
 	socklen_before(k, d);
 	k->result = call_run(k, k->args);
 	if (k->result == TR_NOT_STARTED)
