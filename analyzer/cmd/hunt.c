@@ -15,6 +15,7 @@
 #include "analyzer/launch.h"
 
 #include "common/json.h"
+#include "common/runtime_names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -85,7 +86,7 @@ static void print_site(const struct hunt_result *r, const char *program)
 {
 	unsigned module, offset;
 	struct img_set *set = NULL;
-	struct img_frame f;
+	struct img_frame f = { 0 }, frames[16];
 	const char *base = strrchr(program, '/');
 
 	if (sscanf(r->strategy, "%*[a-z]/%u/%u/", &module, &offset) != 2 ||
@@ -94,7 +95,12 @@ static void print_site(const struct hunt_result *r, const char *program)
 	    module != ctl_module_hash(base ? base + 1 : program))
 		return;
 	err_t e = place_open(program, &set);
-	if (!e && img_frames(set, offset, &f, 1) == 1 && f.file)
+	size_t n = e ? 0 : img_frames(set, offset, frames, sizeof frames / sizeof *frames);
+
+	for (size_t i = n; i-- > 0;) /* what the library has inlined there is what its caller did */
+		if (frames[i].file && (!f.file || !runtime_header(frames[i].file)))
+			f = frames[i];
+	if (f.file)
 		printf("  threads were held up at %s:%u (%s)\n", f.file, f.line, f.function);
 	err_free(e);
 	if (set)

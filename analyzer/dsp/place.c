@@ -131,6 +131,11 @@ static char *without_templates(const char *name)
 	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
 		if (!strncmp(name, spaces[i], strlen(spaces[i])))
 			name += strlen(spaces[i]);
+	/* "__atomic_base<int>::load" is a layer of "atomic". */
+	if (!strncmp(name, "__atomic_base<", 14) || !strncmp(name, "__atomic_base::", 15)) {
+		strbuf_str(&b, "atomic");
+		name += 13;
+	}
 	for (const char *s = name; *s; s++) {
 		bool counts = !keep || s < keep;
 
@@ -165,6 +170,27 @@ static char *spoken_name(const char *function)
 	return xasprintf("%.*s", (int)n, s);
 }
 
+/* "sync::poison::mutex::Mutex::lock" is "Mutex::lock" to who wrote the call: Rust's modules say where its library keeps things. */
+static char *without_modules(const char *name)
+{
+	char *whole = without_templates(name);
+	const char *from = whole, *last = NULL;
+
+	for (const char *s = strstr(whole, "::"); s; s = strstr(s + 2, "::")) {
+		from = last ? last + 2 : whole;
+		last = s;
+	}
+	char *text = xstrdup(from);
+
+	free(whole);
+	return text;
+}
+
+static bool is_rust_library(const char *file)
+{
+	return file && (!strncmp(file, "/rustc/", 7) || !strncmp(file, "library/", 8) || strstr(file, "/rustlib/src/rust/"));
+}
+
 char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 {
 	const struct sym_frame *place = dsp_place(t, e);
@@ -176,6 +202,8 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 	/* Without a frame of the program the innermost one is the place itself. */
 	if (place == frames || !dsp_is_runtime(&place[-1]))
 		return NULL;
+	if (is_rust_library(place[-1].file))
+		return without_modules(place[-1].function);
 	if (!strstr(place[-1].function, "::"))
 		return spoken_name(place[-1].function);
 	char *path = without_templates(place[-1].function);
@@ -209,6 +237,9 @@ char *dsp_where(const struct sym_trace *t, struct sched_ref r)
 		return xasprintf("%s:%u", dsp_basename(f->file), f->line);
 	if (f && f->file)
 		return xasprintf("%s in %s", f->function, dsp_basename(f->file));
+	/* An offset into a library says nothing to who calls it. */
+	if (f && f->module && dsp_is_runtime(f) && strstr(f->function, "+0x"))
+		return xasprintf("%s", dsp_basename(f->module));
 	/* "?" is what other tools' traces have for a name. */
 	if (f && strcmp(f->function, "?"))
 		return xasprintf("%s", f->function);

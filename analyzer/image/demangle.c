@@ -1,7 +1,7 @@
 /*
- * C++ names. The demangler lives in the C++ run-time library, which csched does
- * not depend on: whoever has C++ programs to look at has it, for the others
- * mangled names do not occur.
+ * C++ names, and Rust's: those of its old mangling are C++'s, those of the new one are read in rust_names.c. The C++
+ * demangler lives in the C++ run-time library, which csched does not depend on: where there are C++ programs to look
+ * at it is installed, and elsewhere mangled names do not occur.
  */
 #include "analyzer/image/internal.h"
 
@@ -91,13 +91,15 @@ const char *img_demangle(struct img_set *set, const char *name)
 	int status;
 	uint64_t *known;
 
-	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > LONGEST || !demangler())
+	bool rust = !strncmp(name, "_R", 2);
+
+	if ((!rust && (strncmp(name, "_Z", 2) != 0 || !demangler())) || strlen(name) > LONGEST)
 		return name;
 	known = img_table_find(&set->demangled, (uintptr_t)name);
 	if (known)
 		return (const char *)(uintptr_t)*known;
 
-	char *s = demangler()(name, NULL, NULL, &status);
+	char *s = rust ? img_rust_text(name) : demangler()(name, NULL, NULL, &status);
 	const char *text = name;
 
 	if (s) {

@@ -191,6 +191,9 @@ void img_find_close(struct img_module *m);
 
 /* demangle.c */
 const char *img_demangle(struct img_set *set, const char *name);
+/* A type of Rust's library, of which only what it holds has a name to its user. */
+bool img_rust_wrapper(Dwarf_Die *type);
+char *img_rust_text(const char *name); /* of a name in Rust's own mangling; NULL: it is none. To be freed */
 /* A demangled name without return type and parameters, long template arguments folded. */
 const char *img_brief(struct img_set *set, const char *name);
 

@@ -20,6 +20,17 @@ static const char *const silent_members[] = {
 	"_M_i", "_M_base", "_M_b", "_M_impl", "_M_mutex", "_M_cond", "_M_t", "_M_head_impl",
 };
 
+/*
+ * Types of Rust's library whose members are its own business: what their user declared lies in them, or is the whole.
+ * The text before the type's arguments.
+ */
+static const char *const rust_wrappers[] = {
+	"Mutex", "RwLock", "Condvar", "Once", "OnceLock", "OnceState", "LazyLock", "ReentrantLock", "Barrier", "Flag",
+	"UnsafeCell", "Cell", "RefCell", "SyncUnsafeCell", "Atomic", "AtomicBool", "AtomicI8", "AtomicU8", "AtomicI16",
+	"AtomicU16", "AtomicI32", "AtomicU32", "AtomicI64", "AtomicU64", "AtomicIsize", "AtomicUsize", "AtomicPtr",
+	"Arc", "Rc", "ArcInner", "RcInner", "Box", "Unique", "NonNull", "Pin", "ManuallyDrop", "MaybeUninit", "CachePadded",
+};
+
 static bool listed(const char *name, const char *const *list, size_t n)
 {
 	for (size_t i = 0; name && i < n; i++)
@@ -79,6 +90,7 @@ struct member {
 	uint64_t lo, hi;    /* bytes */
 	unsigned bit_offset; /* from byte lo */
 	unsigned bit_size;   /* 0: not a bit-field */
+	bool silent;         /* its user does not know of it */
 };
 
 static bool number(Dwarf_Die *die, unsigned at, uint64_t *out)
@@ -146,6 +158,7 @@ static bool read_member(Dwarf_Die *die, struct member *m)
 	m->name = tag == DW_TAG_member ? img_die_name(die) : NULL;
 	m->hidden = img_member_hidden(die);
 	m->bit_offset = m->bit_size = 0;
+	m->silent = false;
 	m->hi = size ? m->lo + size : UINT64_MAX;
 	if (m->hi < m->lo)
 		return false;
@@ -167,9 +180,23 @@ static bool overlaps(const struct member *m, uint64_t off, uint64_t size)
 	return m->lo < off + size && off < m->hi;
 }
 
+bool img_rust_wrapper(Dwarf_Die *type)
+{
+	const char *name = img_die_name(type);
+	size_t n = name ? strcspn(name, "<") : 0;
+	Dwarf_Die unit;
+
+	if (!n || !dwarf_diecu(type, &unit, NULL, NULL) || dwarf_srclang(&unit) != DW_LANG_Rust)
+		return false;
+	for (size_t i = 0; i < sizeof rust_wrappers / sizeof *rust_wrappers; i++)
+		if (strlen(rust_wrappers[i]) == n && !strncmp(name, rust_wrappers[i], n))
+			return true;
+	return false;
+}
+
 static void into_member(struct walk *w, struct member *m, uint64_t off, uint64_t size, int depth)
 {
-	if (m->name && !m->hidden && !LISTED(m->name, silent_members)) {
+	if (m->name && !m->silent && !m->hidden && !LISTED(m->name, silent_members)) {
 		say(w, ".");
 		say(w, m->name);
 	}
@@ -276,8 +303,13 @@ static void into_struct(struct walk *w, Dwarf_Die *type, const struct img_type *
 		hit = m;
 		inside = m.lo <= off && off + size <= m.hi;
 	} while (dwarf_siblingof(&die, &die) == 0);
+	bool wrapper = hits && img_rust_wrapper(type);
+
+	hit.silent = wrapper;
 	if (hits == 1 && (inside || !(off == 0 && size == t->size)))
 		into_member(w, &hit, off, size, depth);
+	else if (hits > 1 && wrapper)
+		finish(w, t, off, size);
 	else if (hits > 1 && !(off == 0 && size >= t->size))
 		several(w, type, off, size);
 	else if (!hits && off)

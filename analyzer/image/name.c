@@ -139,6 +139,10 @@ static void say_function(struct img_set *set, const struct img_heap *h, struct s
 			continue;
 		struct img_frame f;
 		uint64_t offset;
+
+		/* Rust's allocator is compiled into the program. */
+		if (img_frames(set, h->alloc_pcs[i], &f, 1) && f.file && runtime_header(f.file))
+			continue;
 		char *place = img_symbol_text(set, h->alloc_pcs[i]);
 
 		/* Templates have long names; a frame's is folded. */

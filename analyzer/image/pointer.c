@@ -78,7 +78,8 @@ static void add_pointer(struct hunt *h, struct img_module *m, uint64_t value, Dw
 
 static void collect(struct hunt *h, const struct object *o, Dwarf_Die *type, int depth);
 
-static void collect_member(struct hunt *h, const struct object *o, Dwarf_Die *die, int depth)
+/* silent: the member is the library's own, and what it holds is known by the whole. */
+static void collect_member(struct hunt *h, const struct object *o, Dwarf_Die *die, bool silent, int depth)
 {
 	struct object inner = *o;
 	uint64_t offset = 0;
@@ -94,7 +95,7 @@ static void collect_member(struct hunt *h, const struct object *o, Dwarf_Die *di
 	if (dwarf_attr(die, DW_AT_data_member_location, &attr) && dwarf_formudata(&attr, &offset))
 		return;
 	inner.addr = o->addr + offset;
-	if (tag == DW_TAG_inheritance || !name || img_member_hidden(die)) {
+	if (tag == DW_TAG_inheritance || !name || silent || img_member_hidden(die)) {
 		collect(h, &inner, &type, depth + 1);
 		return;
 	}
@@ -135,7 +136,7 @@ static void collect(struct hunt *h, const struct object *o, Dwarf_Die *type, int
 {
 	Dwarf_Die die, child;
 	uint64_t value;
-	bool reference;
+	bool reference, silent;
 
 	if (depth > 6 || h->budget-- <= 0 || !img_type_strip(type, &die) || !may_hold_pointer(&die))
 		return;
@@ -150,10 +151,11 @@ static void collect(struct hunt *h, const struct object *o, Dwarf_Die *type, int
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
+		silent = img_rust_wrapper(&die);
 		if (dwarf_child(&die, &child))
 			return;
 		do {
-			collect_member(h, o, &child, depth);
+			collect_member(h, o, &child, silent, depth);
 		} while (dwarf_siblingof(&child, &child) == 0);
 		return;
 	case DW_TAG_array_type:
@@ -321,6 +323,9 @@ static void consider(struct hunt *h, struct pointer *p)
 	struct strbuf text = { 0 };
 	struct img_path path = { .m = p->m, .text = &text };
 
+	/* A library's text pointer: what lies somewhere behind it is not its text. */
+	if (p->cost >= COST_LIBRARY && is_bytes(&p->pointee))
+		return;
 	if (p->value > h->addr || off > 1ull << 40 || !img_type_size(&p->pointee, &size) || !size)
 		return;
 	bool array = h->addr < array_end(h, p, size);

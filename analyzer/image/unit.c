@@ -109,6 +109,24 @@ static const char *lambda_name(struct img_module *m, Dwarf_Die *function)
 	return text;
 }
 
+/* A closure has no name of its own: its line tells it from the others of its function. */
+static const char *with_line(struct img_module *m, Dwarf_Die *die, const char *name)
+{
+	uint64_t *known = img_table_find(&m->set->brief, (uintptr_t)die->addr);
+	int line;
+
+	if (strncmp(name, "closure in ", 11) != 0)
+		return name;
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	if (dwarf_decl_line(die, &line))
+		return name;
+	const char *text = img_keep(m->set, xasprintf("%s:%d", name, line));
+
+	img_table_put(&m->set->brief, (uintptr_t)die->addr, (uintptr_t)text);
+	return text;
+}
+
 const char *img_function_name(struct img_module *m, Dwarf_Die *die)
 {
 	const char *lambda = lambda_name(m, die);
@@ -123,7 +141,7 @@ const char *img_function_name(struct img_module *m, Dwarf_Die *die)
 	text = linkage ? img_demangle(m->set, linkage) : NULL;
 	if (!text || (text == linkage && plain))
 		text = plain;
-	return text ? img_brief(m->set, text) : NULL;
+	return text ? with_line(m, die, img_brief(m->set, text)) : NULL;
 }
 
 /* ---- units ------------------------------------------------------------- */

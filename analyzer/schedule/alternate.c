@@ -284,6 +284,12 @@ void find_alternates(struct work *w, struct study *s, const uint32_t *cause, siz
 	/* What the solver did not know about the cause it will not know here. */
 	bool hopeless = s->by_states && s->witness;
 	turn_each(&x, list.v, list.n, want, by_moving || hopeless ? 0 : TURN_ASK);
+	if (x.found.n < w->o->alternates && !by_moving && !hopeless) {
+		list.n = 0;
+		for (uint32_t k = 0; k < s->edges.n; k++)
+			vec_push(&list, k);
+		turn_each(&x, list.v, list.n, w->o->alternates, TURN_ASK);
+	}
 	if (!x.found.n && s->witness && w->o->alternates)
 		use_witness(&x, cause, ncause);
 	export(&x);

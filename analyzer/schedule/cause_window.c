@@ -162,12 +162,32 @@ static struct study *find_branch(struct work *w, bool *all)
 	return s;
 }
 
+/* One that execution alone finds, by turning a single pair, in the larger windows. */
+static struct study *find_by_turning(struct work *w)
+{
+	for (size_t size = study_grow(w, first_size(w));; size = study_grow(w, size)) {
+		struct study *s = study_new(w, size, w->n, SYM_NONE);
+		uint32_t *order = xcalloc(w->n - s->from + 1, sizeof *order);
+		bool found = turn_any(s, order) != SYM_NONE;
+		bool end = s->from == 0 || size >= study_largest(w);
+
+		free(order);
+		if (found)
+			return s;
+		study_free(s);
+		if (end || work_stopped(w))
+			return NULL;
+	}
+}
+
 /* An order along the recorded path: what is easy to see first; a solver may ponder a small window for long. */
 static struct study *find_same_path(struct work *w, bool *proved)
 {
 	const size_t small = first_size(w);
 	struct study *s = find_window(w, SYM_NONE, w->n, small, small, QUICK_ASK, proved);
 
+	if (!s && !*proved && !work_stopped(w))
+		s = find_by_turning(w);
 	if (!s && !*proved && !work_stopped(w))
 		s = find_window(w, SYM_NONE, w->n, small, small, SAME_PATH_ASK, proved);
 	if (!s && !*proved && !work_stopped(w))

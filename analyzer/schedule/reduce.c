@@ -2,11 +2,13 @@
  * Fewer context switches: Algorithm 1 of the Symbiosis paper. A segment is a
  * run of events of one thread. The next segment of the same thread is moved
  * up to it, or the previous one down to it; the result is executed, and kept
- * when it still fails. A total order needs no solver.
+ * when it still fails. A total order needs no solver. That is done from the
+ * order as it was and from the two regroup.h makes of it; the best one stays.
  *
  * Time stamps and the values read are left aside unless asked for (enum sched_keeps): they bind
  * the run that was recorded, this is another one that fails in the same way.
  */
+#include "analyzer/order/regroup.h"
 #include "analyzer/schedule/work.h"
 
 #include <string.h>
@@ -114,9 +116,25 @@ static void move_segments(struct reduction *r)
 	} while (order_switches(r->w->v, r->cur, r->n) < before && !work_stopped(r->w));
 }
 
+/* From what depends on what in r->cur; it stays as it is when that gives nothing better. */
+static void try_regrouped(struct reduction *r, bool backwards)
+{
+	uint32_t *was = xcalloc(r->n + 1, sizeof *was);
+	size_t before = order_switches(r->w->v, r->cur, r->n);
+
+	memcpy(was, r->cur, r->n * sizeof *was);
+	if (order_regroup(r->w->v, was, r->n, backwards, r->tmp) && still_fails(r)) {
+		memcpy(r->cur, r->tmp, r->n * sizeof *r->cur);
+		move_segments(r);
+		if (order_switches(r->w->v, r->cur, r->n) >= before)
+			memcpy(r->cur, was, r->n * sizeof *was);
+	}
+	free(was);
+}
+
 void reduce_switches(struct work *w)
 {
-	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0;
+	size_t from = w->n > REDUCE_EVENTS ? w->n - REDUCE_EVENTS : 0, before;
 	struct reduction r = { .w = w, .n = w->n - from };
 
 	r.c = order_check_new(w->keeps >= SCHED_KEEPS_TIMES ? w->v : w->timeless, ORDER_EXACT, w->init, w->syms);
@@ -126,6 +144,11 @@ void reduce_switches(struct work *w)
 	r.cur = w->order + from;
 	r.tmp = xcalloc(r.n + 1, sizeof *r.tmp);
 	move_segments(&r);
+	do {
+		before = order_switches(w->v, r.cur, r.n);
+		try_regrouped(&r, false);
+		try_regrouped(&r, true);
+	} while (order_switches(w->v, r.cur, r.n) < before && !work_stopped(w));
 	order_check_free(r.start);
 	order_check_free(r.c);
 	free(r.tmp);

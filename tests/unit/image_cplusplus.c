@@ -79,6 +79,17 @@ static void check_rust(void)
 		{ "_ZN50_$LT$app..Row$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
 		  "<app::Row as core::ops::drop::Drop>::drop" },
 		{ "_ZN3app4hashE", "app::hash" },
+		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+		{ "_RNvNtC7mycrate3mod3foo.llvm.12345", "mycrate::mod::foo" },
+		{ "_RNCNvC7mycrate3foo0B3_", "mycrate::foo::{{closure}}" },
+		{ "_RNvMs_C3appNtB4_6Office4sell", "app::Office::sell" },
+		{ "_RNvXCs_3appNtB2_3RowNtNtC4core3ops4Drop4drop", "<app::Row as core::ops::Drop>::drop" },
+		{ "_RINvC3app4swaplRNtB2_3RowE", "app::swap<i32, &app::Row>" },
+		{ "_RINvC3app4mainFjEuTjSmEE", "app::main<fn(usize), (usize, [u32])>" },
+		{ "_RNvB_3foo", "_RNvB_3foo" },           /* a path that is itself */
+		{ "_RNvC99999999999999999999a3b", "_RNvC99999999999999999999a3b" },
+		{ "_RNvC7mycrate3fo", "_RNvC7mycrate3fo" },
+		{ "_Reset", "_Reset" },
 	};
 	struct img_set *set = img_set_new();
 
