@@ -1,5 +1,6 @@
 /* csched: find the command, run it. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/nearest.h"
 
 #include "commit.h" /* made by the Makefile */
 
@@ -60,7 +61,15 @@ static int help(void)
 
 static int unknown(const char *name)
 {
-	fprintf(stderr, "csched: no command '%s'; see csched --help\n", name);
+	struct nearest near;
+
+	nearest_begin(&near, name, strlen(name));
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		nearest_try(&near, commands[i].name);
+	if (near.found)
+		fprintf(stderr, "csched: no command '%s' (did you mean %s?); see csched --help\n", name, near.found);
+	else
+		fprintf(stderr, "csched: no command '%s'; see csched --help\n", name);
 	return ERR_USAGE;
 }
 

@@ -1,5 +1,6 @@
 /* Option parsing and help, from one table per command. */
 #include "analyzer/cmd/cmd.h"
+#include "analyzer/cmd/nearest.h"
 
 #include <errno.h>
 #include <math.h>
@@ -166,6 +167,19 @@ static const struct cmd_option *find(const struct cmd_spec *spec, const char *na
 	return NULL;
 }
 
+static err_t no_option(const struct cmd_spec *spec, const char *name, size_t len)
+{
+	struct nearest near;
+
+	nearest_begin(&near, name, len);
+	for (const struct cmd_option *o = spec->options; o && o->name; o++)
+		nearest_try(&near, o->name);
+	if (near.found)
+		return err_new(ERR_USAGE, "no option --%.*s (did you mean --%s?); see csched %s --help", (int)len, name,
+			       near.found, spec->name);
+	return err_new(ERR_USAGE, "no option --%.*s; see csched %s --help", (int)len, name, spec->name);
+}
+
 /* --name, --name=value, --name value; moves p->i past it. */
 static err_t long_option(struct parser *p)
 {
@@ -175,8 +189,7 @@ static err_t long_option(struct parser *p)
 
 	p->i++;
 	if (!o)
-		return err_new(ERR_USAGE, "no option --%.*s; see csched %s --help", (int)len, name,
-			       p->spec->name);
+		return no_option(p->spec, name, len);
 	if (!o->arg && eq)
 		return err_new(ERR_USAGE, "--%s takes no argument", o->name);
 	if (!o->arg)
