@@ -1,119 +1,8 @@
 /*
- * The hint where threads wait: locks in a ring, a lock that its owner took along or waits with, a
+ * The hint where threads wait (locks in a ring: pattern_ring.c): a lock that its owner took along or waits with, a
  * wake-up that nobody heard or the wrong one, a condition that is not tested again after it.
  */
 #include "analyzer/dsp/pattern.h"
-
-/* ---- locks in a ring ---- */
-
-/* Threads that wait for each other's locks, each once; 0 when there is no ring. */
-static size_t find_ring(const struct sym_trace *t, size_t *ring, uint32_t *since)
-{
-	size_t n = t->failure.nblocked;
-
-	for (size_t start = 0; start < n; start++) {
-		size_t len = 0, at_ = start;
-
-		while (len < n) {
-			ring[len] = at_;
-			at_ = dsp_blocker(t, at_, &since[len]);
-			len++;
-			if (at_ == start)
-				return len;
-			if (at_ == SIZE_MAX)
-				break;
-		}
-	}
-	return 0;
-}
-
-/* Another one that waits to write, where this one waits to read; SIZE_MAX: none. */
-static size_t waiting_writer(const struct sym_trace *t, const struct sym_event *want)
-{
-	for (size_t k = 0; want->op == SYM_RDLOCK && k < t->failure.nblocked; k++) {
-		const struct sym_event *e = order_event_at(t, (struct sched_ref){
-			t->failure.blocked[k].thread, t->failure.blocked[k].event });
-
-		if (e && e->op == SYM_LOCK && e->target == want->target && e->thread != want->thread)
-			return k;
-	}
-	return SIZE_MAX;
-}
-
-static char *ring_text(const struct sym_trace *t, const size_t *ring, const uint32_t *since,
-		       size_t n)
-{
-	const struct sym_blocked *blocked = t->failure.blocked;
-	struct strbuf b = { 0 };
-
-	if (n == 1) {
-		struct sched_ref want = { blocked[ring[0]].thread, blocked[ring[0]].event };
-
-		strbuf_fmt(&b, "%s ", dsp_thread_id(t, want.thread));
-		dsp_say_does(&b, t, want);
-		strbuf_str(&b, " at ");
-		dsp_say_at(&b, t, want);
-		strbuf_str(&b, " while it already holds it");
-		if (since[0] != SYM_NONE) {
-			strbuf_str(&b, " since ");
-			dsp_say_at(&b, t, (struct sched_ref){ want.thread, since[0] });
-		}
-		size_t writer = waiting_writer(t, order_event_at(t, want));
-		if (writer == SIZE_MAX) {
-			strbuf_str(&b, ": it waits for itself.");
-			return strbuf_take(&b);
-		}
-		struct sched_ref other = { blocked[writer].thread, blocked[writer].event };
-		strbuf_fmt(&b, ", and %s waits to write at ", dsp_thread_id(t, other.thread));
-		dsp_say_at(&b, t, other);
-		strbuf_str(&b, ": who waits to write comes before further readers, so neither goes on. Do not "
-			       "take it for reading twice.");
-		return strbuf_take(&b);
-	}
-	strbuf_str(&b, "Take these locks in one order everywhere:");
-	for (size_t i = 0; i < n; i++) {
-		/* ring[i] waits for what ring[i+1] took at since[i] */
-		size_t before = (i + n - 1) % n;
-		struct sched_ref want = { blocked[ring[i]].thread, blocked[ring[i]].event };
-		struct sched_ref has = { want.thread, since[before] };
-		const struct sym_event *mine =
-		    &t->threads[blocked[ring[before]].thread].events[blocked[ring[before]].event];
-
-		strbuf_fmt(&b, "%s %s takes `%s'", i ? ";" : "", dsp_thread_id(t, want.thread),
-			   t->objects[mine->target].name);
-		if (has.index != SYM_NONE) {
-			strbuf_str(&b, " at ");
-			dsp_say_at(&b, t, has);
-		}
-		strbuf_fmt(&b, ", then `%s' at ", dsp_subject(t, order_event_at(t, want)));
-		dsp_say_at(&b, t, want);
-	}
-	strbuf_char(&b, '.');
-	return strbuf_take(&b);
-}
-
-static bool lock_hint(const struct sym_trace *t, struct dsp_hint *h)
-{
-	size_t n = t->failure.nblocked, len;
-	size_t *ring = xcalloc(n + 1, sizeof *ring);
-	uint32_t *since = xcalloc(n + 1, sizeof *since);
-
-	len = find_ring(t, ring, since);
-	if (len) {
-		h->kind = len > 1 ? DSP_HINT_LOCK_ORDER : DSP_HINT_NONE;
-		h->text = ring_text(t, ring, since, len);
-		for (size_t i = 0; i < len && len > 1; i++) {
-			struct sched_ref want = { t->failure.blocked[ring[i]].thread, t->failure.blocked[ring[i]].event };
-			uint32_t has = since[(i + len - 1) % len];
-
-			if (has != SYM_NONE)
-				dsp_ask_hold(h, (struct sched_ref){ want.thread, has }, want);
-		}
-	}
-	free(ring);
-	free(since);
-	return len > 0;
-}
 
 /* ---- a lock whose owner has ended, or does not come back ---- */
 
@@ -502,11 +391,6 @@ static bool wakeup_hint(const struct dsp_map *m, struct dsp_hint *h)
 		}
 	}
 	return false;
-}
-
-bool dsp_match_lock_ring(const struct dsp_case *c, struct dsp_hint *h)
-{
-	return lock_hint(c->m->t, h);
 }
 
 bool dsp_match_waits_holding(const struct dsp_case *c, struct dsp_hint *h)

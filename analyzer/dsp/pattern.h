@@ -30,8 +30,10 @@ struct dsp_pattern {
 	const char *beside; /* another pattern whose hint is a second way then, or NULL */
 };
 
-/* patterns_failure.c, hint_waits.c */
-dsp_matcher dsp_match_store_buffer, dsp_match_lock_ring, dsp_match_waits_holding, dsp_match_ended_holding,
+/* pattern_ring.c */
+dsp_matcher dsp_match_lock_ring;
+/* hint.c, hint_waits.c */
+dsp_matcher dsp_match_store_buffer, dsp_match_waits_holding, dsp_match_ended_holding,
 	dsp_match_kept_lock, dsp_match_wrong_waiter, dsp_match_came_and_went, dsp_match_lost_wakeup, dsp_match_wait_once;
 /* pattern_one_woken.c */
 dsp_matcher dsp_match_one_woken;
