@@ -262,6 +262,8 @@ const struct img_type *img_heap_type(struct img_set *set, const uint64_t *alloc_
  * or of another size than n: an unsigned number, hexadecimal when large. With a
  * set, pointers to code and globals get their symbol: 0x401136 <worker>.
  */
+/* "OPEN=1 PAID=2": the names of an enumeration's values, so far as they fit a line; NULL: it has none. To be freed. */
+char *img_enumerators(const struct img_type *type);
 char *img_format_value(struct img_set *set, const struct img_type *type,
 		       const void *bytes, size_t n);
 

@@ -257,6 +257,11 @@ static void write_type(struct strbuf *b, Dwarf_Die *die, int depth)
 			return;
 		}
 	}
+	/* The library's own names for other types: std::atomic<int> keeps an __int_type. */
+	if (tag == DW_TAG_typedef && name && !strncmp(name, "__", 2)) {
+		write_target(b, die, depth);
+		return;
+	}
 	if (tag == DW_TAG_array_type) {
 		write_array(b, die, depth);
 	} else if (tag == DW_TAG_subroutine_type) {

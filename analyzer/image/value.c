@@ -83,6 +83,26 @@ static bool enumerator(Dwarf_Die *die, uint64_t mask, uint64_t *value)
 	return true;
 }
 
+enum { MOST_ENUMERATORS = 256 };
+
+char *img_enumerators(const struct img_type *type)
+{
+	uint64_t mask = type->size >= 8 ? ~0ull : (1ull << type->size * 8) - 1, value;
+	struct strbuf b = { 0 };
+	Dwarf_Die die;
+	int n = 0;
+
+	if (dwarf_child(img_type_die(type), &die))
+		return NULL;
+	do {
+		const char *name = img_die_name(&die);
+
+		if (name && enumerator(&die, mask, &value) && !strpbrk(name, " ="))
+			strbuf_fmt(&b, "%s%s=%llu", b.n ? " " : "", name, (unsigned long long)value);
+	} while (++n < MOST_ENUMERATORS && dwarf_siblingof(&die, &die) == 0);
+	return b.n ? strbuf_take(&b) : NULL;
+}
+
 /* The enumerator, or the flags that make up v, or the number. */
 static char *format_enum(const struct img_type *type, uint64_t v, unsigned bits)
 {

@@ -226,6 +226,12 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 		ctx.heap = &heap;
 	img_name_of(x->images, address, size, &ctx, &name);
 	named->quality = (uint8_t)quality_of(&name);
+	if (name.type && name.type->kind == IMG_ENUM && name.type->name && !sym_enum_names(x->trace, name.type->name)) {
+		char *names = img_enumerators(name.type);
+
+		if (names)
+			sym_add_enum(x->trace, name.type->name, names);
+	}
 	char *spoken = ext_spoken(name.text);
 	const char *known = name.type ? name.type->name : ext_spoken_type(spoken);
 

@@ -48,6 +48,11 @@ void sym_trace_free(struct sym_trace *t)
 		free(t->vars[i].name);
 		free(t->vars[i].type);
 	}
+	for (size_t i = 0; i < t->nenums; i++) {
+		free(t->enums[i].type);
+		free(t->enums[i].names);
+	}
+	free(t->enums);
 	for (size_t i = 0; i < t->nobjects; i++)
 		free(t->objects[i].name);
 	for (size_t i = 0; i < t->nthreads; i++) {
@@ -93,6 +98,24 @@ uint32_t sym_add_var(struct sym_trace *t, const struct sym_var *v)
 	t->vars[t->nvars].name = xstrdup(v->name ? v->name : "?");
 	t->vars[t->nvars].type = dup_or_null(v->type);
 	return t->nvars++;
+}
+
+const char *sym_enum_names(const struct sym_trace *t, const char *type)
+{
+	for (size_t i = 0; type && i < t->nenums; i++)
+		if (!strcmp(t->enums[i].type, type))
+			return t->enums[i].names;
+	return NULL;
+}
+
+void sym_add_enum(struct sym_trace *t, const char *type, char *names)
+{
+	if (sym_enum_names(t, type)) {
+		free(names);
+		return;
+	}
+	GROW(t->enums, t->nenums, t->cap_enums);
+	t->enums[t->nenums++] = (struct sym_enum){ xstrdup(type), names };
 }
 
 uint32_t sym_add_object(struct sym_trace *t, const struct sym_object *o)

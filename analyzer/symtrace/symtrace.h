@@ -171,11 +171,19 @@ struct sym_failure {
 	size_t nblocked;
 };
 
+/* What the values of an enumeration are called; not part of the text form. */
+struct sym_enum {
+	char *type;  /* as in sym_var */
+	char *names; /* "OPEN=1 PAID=2 SENT=4" */
+};
+
 struct sym_trace {
 	struct expr_pool *pool;
 	char *program;
 	struct sym_var *vars;
 	size_t nvars, cap_vars;
+	struct sym_enum *enums;
+	size_t nenums, cap_enums;
 	struct sym_object *objects;
 	size_t nobjects, cap_objects;
 	struct sym_thread *threads;
@@ -193,6 +201,9 @@ void sym_trace_free(struct sym_trace *t);
 /* Builders: copy what they are given, return the new index. */
 uint32_t sym_add_thread(struct sym_trace *t, const char *id, const char *name);
 uint32_t sym_add_var(struct sym_trace *t, const struct sym_var *v);
+/* Takes names over, unless the type is there already. */
+void sym_add_enum(struct sym_trace *t, const char *type, char *names);
+const char *sym_enum_names(const struct sym_trace *t, const char *type); /* NULL: none */
 uint32_t sym_add_object(struct sym_trace *t, const struct sym_object *o);
 uint32_t sym_add_stack(struct sym_trace *t, const struct sym_frame *frames, uint32_t n);
 /* thread and index are filled in; returns the index inside the thread. */
