@@ -9,9 +9,9 @@ bool dsp_waited_at(const struct dsp_map *m, struct sched_ref wait, struct sched_
 {
 	const struct sym_event *e = order_event_at(m->t, wait);
 	struct sched_ref begun = { wait.thread, e->link };
-	size_t since = e->link < m->t->threads[wait.thread].nevents ? dsp_at(m, DSP_FAILING, begun) : DSP_NEVER;
+	size_t since = e->link < m->t->threads[wait.thread].nevents ? dsp_at(m, DSP_FAILING, begun) : ORDER_NOWHERE;
 
-	return since != DSP_NEVER && since < dsp_at(m, DSP_FAILING, by);
+	return since != ORDER_NOWHERE && since < dsp_at(m, DSP_FAILING, by);
 }
 
 /* Another thread's wait on the same condition variable, begun before the signal, is the first to end after it. */

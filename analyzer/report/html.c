@@ -148,7 +148,7 @@ static void legend(FILE *f)
 		{ "flow", "the read sees the value of this write" },
 		{ "flow same", "the same in both orders" },
 		{ "initial", "the read sees the initial value" },
-		{ "wait", "in a deadlock: who waits for a lock, and where it was acquired" },
+		{ "wait", "in a deadlock: which thread waits for a lock, and where it was acquired" },
 		{ "varies", "a value that differs between the two orders" },
 		{ "context", "shown for orientation; the same in both orders" },
 		{ "region", "should be one atomic step" },

@@ -32,17 +32,6 @@ static void html_position(FILE *f, const struct report *r, const struct sym_even
 	free(position);
 }
 
-static bool is_library(const struct sym_frame *x)
-{
-	return dsp_is_runtime(x) || (!x->file && strstr(x->function, "+0x"));
-}
-
-/* A name that somebody calls: of a public function. */
-static bool is_plain(const char *name)
-{
-	return *name != '_' && strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(name);
-}
-
 void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
 {
 	const struct sym_stack *s;
@@ -55,9 +44,10 @@ void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
 		const struct sym_frame *x = &s->frames[i];
 
 		/* Frames of the C and C++ libraries in a row are one line, but for the innermost that the program called. */
-		if (is_library(x) && i + 1 < s->n && is_library(&s->frames[i + 1]))
+		if (rep_frame_is_library(x) && i + 1 < s->n && rep_frame_is_library(&s->frames[i + 1]))
 			continue;
-		if (is_library(x) && (i + 1 == s->n || !rep_frame_matters(&s->frames[i + 1]) || !is_plain(x->function))) {
+		if (rep_frame_is_library(x) && (i + 1 == s->n || !rep_frame_matters(&s->frames[i + 1]) ||
+						rep_frame_name(x) != x->function)) {
 			fputs("<li class=\"library\">library code</li>", f);
 			continue;
 		}
@@ -397,6 +387,11 @@ void html_schedule(FILE *f, const struct report *r, enum dsp_which w)
 		"<h2 id=\"title-%s\">%s</h2><p>",
 		classes[w], classes[w], classes[w], rep_title(r, w));
 	html_text(f, verdict);
+	char *others = w == DSP_FAILING ? rep_uninvolved(r) : NULL;
+
+	if (others)
+		fprintf(f, " \u00b7 <span class=\"others\">%s</span>", others);
+	free(others);
 	fprintf(
 	    f, "</p></figcaption>\n<div class=\"scroll\"><div class=\"lanes\" style=\"--n:%zu\">\n",
 	    l.n);

@@ -51,9 +51,16 @@ void rep_event_value(const struct report *r, const struct sym_event *e, uint64_t
 		     size_t size);
 
 /* "deposit < worker < start", without the run-time's own frames; at most `max`. */
+/* Code of a library, or of which nothing is known but its library. */
+bool rep_frame_is_library(const struct sym_frame *f);
+/* What it is called in a report: "library code" for a library's own functions. */
+const char *rep_frame_name(const struct sym_frame *f);
 void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event *e, size_t max);
 /* What a thread is: its name, or the function it runs; "" when unknown. */
 const char *rep_thread_label(const struct report *r, uint32_t thread);
+/* Has it an event in either order of the report? */
+bool rep_thread_shown(const struct report *r, uint32_t thread);
+char *rep_uninvolved(const struct report *r); /* "21 more threads: not involved", or NULL. To be freed */
 bool rep_frame_matters(const struct sym_frame *f);
 
 /* Sentences without the final stop. Lists of them: free each and the array. */

@@ -13,7 +13,7 @@ static void stack(struct json *j, const struct report *r, const struct sym_event
 		const struct sym_frame *f = &r->trace->stacks[e->stack].frames[i];
 
 		json_object(j, NULL);
-		json_str(j, "function", f->function);
+		json_str(j, "function", rep_frame_name(f));
 		json_str(j, "file", f->file);
 		if (f->line)
 			json_uint(j, "line", f->line);

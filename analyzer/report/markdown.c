@@ -168,9 +168,14 @@ static void schedule(FILE *f, const struct report *r, enum dsp_which w)
 	}
 	fputc('\n', f);
 	flow_notes(f, r, w);
+	char *others = w == DSP_FAILING ? rep_uninvolved(r) : NULL;
+
 	fputs("\n_", f);
 	plain(f, verdict);
+	if (others)
+		fprintf(f, "; %s", others);
 	fputs("_\n", f);
+	free(others);
 	free(verdict);
 }
 

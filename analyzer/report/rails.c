@@ -33,6 +33,8 @@ struct cell {
 	enum term_style style;
 };
 
+#define TIGHT 60 /* columns: in fewer place and action are below each other */
+
 struct row {
 	size_t event; /* index into side->events of the text here */
 	bool second;  /* the line below an event: its source text ... */
@@ -131,6 +133,12 @@ static bool has_source(const struct canvas *c, struct sched_ref r)
 	return has;
 }
 
+/* So few columns that the line below an event has what happens there, and its source is left out. */
+static bool is_tight(const struct canvas *c)
+{
+	return c->width < TIGHT;
+}
+
 static void find_rows(struct canvas *c)
 {
 	const struct dsp_side *s = c->side;
@@ -142,7 +150,7 @@ static void find_rows(struct canvas *c)
 		c->row_of[i] = c->rows.n;
 		vec_push(&c->rows, (struct row){ i, false, false });
 		/* Where a line may leave the second row is needed even without text. */
-		if ((!again && has_source(c, s->events[i].ref)) || leaves(c, s->events[i].ref))
+		if (is_tight(c) || (!again && has_source(c, s->events[i].ref)) || leaves(c, s->events[i].ref))
 			vec_push(&c->rows, (struct row){ i, true, again });
 	}
 }
@@ -411,13 +419,34 @@ static char *action_in(struct canvas *c, const struct dsp_event *e, struct rep_v
 	return action;
 }
 
+/* Of a long file name the end is kept, and the line. */
+static void add_where(struct strbuf *b, struct canvas *c, const char *where, size_t *left)
+{
+	size_t n = strlen(where), most = is_tight(c) ? *left : c->where_width;
+
+	if (n > most && most > 8 && text_columns(where, c->term->unicode) == n) {
+		char *end = xasprintf("...%s", where + n - (most - 3));
+
+		add_styled(b, c, TERM_CYAN, end, left);
+		free(end);
+	} else {
+		add_styled(b, c, TERM_CYAN, where, left);
+	}
+}
+
 static void write_text(struct canvas *c, struct strbuf *b, const struct row *row, size_t *left)
 {
 	const struct dsp_event *e = &c->side->events[row->event];
 	struct rep_view v;
 
 	rep_view_shown(c->r, c->w, e, &v);
-	if (row->second) {
+	if (row->second && is_tight(c)) {
+		char *action = action_in(c, e, &v, *left > 2 ? *left - 2 : 0);
+
+		add_styled(b, c, TERM_PLAIN, "  ", left);
+		add_styled(b, c, style_of(c, e), action, left);
+		free(action);
+	} else if (row->second) {
 		/* Under the action where there is room, else under the place. */
 		size_t indent = c->where_width + 2;
 
@@ -436,8 +465,12 @@ static void write_text(struct canvas *c, struct strbuf *b, const struct row *row
 			add_styled(b, c, TERM_PLAIN, " ", left);
 			before = *left;
 		}
-		add_styled(b, c, TERM_CYAN, v.where, left);
+		add_where(b, c, v.where, left);
 		used = before - *left;
+		if (is_tight(c)) {
+			rep_view_free(&v);
+			return;
+		}
 		for (; used < c->where_width + 2 && *left; used++, --*left)
 			strbuf_char(b, ' ');
 		char *action = action_in(c, e, &v, *left);

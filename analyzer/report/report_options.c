@@ -34,9 +34,9 @@ static err_t set_width(struct report_options *o, const char *value)
 	char *end;
 	unsigned long n = strtoul(value, &end, 10);
 
-	if (end == value || *end || n < 60 || n > 1000)
+	if (end == value || *end || n < 40 || n > 1000)
 		return err_new(ERR_USAGE,
-			       "--width: '%s' is not a number of columns from 60 to 1000", value);
+			       "--width: '%s' is not a number of columns from 40 to 1000", value);
 	o->width = (unsigned)n;
 	return NULL;
 }

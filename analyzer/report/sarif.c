@@ -25,7 +25,7 @@ static const struct rule {
 	{ "exception", "An exception is not caught in some orders of the threads",
 	  "Whether the exception is thrown depends on the order in which threads run.", "correctness" },
 	{ "deadlock", "Threads wait for each other for ever",
-	  "Each thread holds what another one waits for, or nobody is left to wake the sleepers. Acquire locks in one "
+	  "Each thread holds what another one waits for, or no thread is left to wake the sleepers. Acquire locks in one "
 	  "order everywhere; change what a waiting thread waits for under the lock it waits with.", "correctness" },
 	{ "hang", "The program stands still in some orders of the threads",
 	  "No thread makes progress, depending on the order in which threads run.", "correctness" },
@@ -206,7 +206,7 @@ static void flow_stack(struct json *j, const struct report *r, const struct sym_
 		json_object(j, "location");
 		if (f->file)
 			physical(j, f);
-		message(j, f->function);
+		message(j, rep_frame_name(f));
 		json_end(j);
 		if (f->module)
 			json_str(j, "module", f->module);

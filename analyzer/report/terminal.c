@@ -124,7 +124,7 @@ static void legend(struct out *o, const struct rail_picture *p)
 		const char *sign, *plain, *meaning;
 	} rows[] = {
 		{ p[0].flows || p[1].flows, "\u2500\u25b6", "->", "the write that is read" },
-		{ p[0].waits, "\u2500\u25b6", "->", "who holds what is waited for" },
+		{ p[0].waits, "\u2500\u25b6", "->", "the holder of what is waited for" },
 		{ p[0].initial || p[1].initial, "\u25cb", "o", "initial value" },
 		{ o->r->dsp->nregions, "\u2503", "#", "should be one atomic step" },
 	};
@@ -149,26 +149,50 @@ static void legend(struct out *o, const struct rail_picture *p)
 	fputs(text_style(&o->term, TERM_PLAIN), o->f);
 }
 
-/* "T0 main, T0.1 worker": what the columns are. */
-static void who(struct out *o)
+#define LABELS_ALIKE 3 /* threads of one name that are listed one by one */
+
+/* Shown threads with the same name as this one: how many, and the last of them. False: an earlier one has said it. */
+static bool alike(const struct out *o, uint32_t thread, uint32_t *n, uint32_t *last)
 {
-	const struct dsp_side *s = &o->r->dsp->side[DSP_FAILING];
-	struct strbuf b = { 0 };
+	const char *label = rep_thread_label(o->r, thread);
 
+	*n = 0;
 	for (uint32_t th = 0; th < o->r->trace->nthreads; th++) {
-		bool shown = false;
-
-		for (size_t i = 0; i < s->nevents; i++)
-			shown |= s->events[i].ref.thread == th;
-		if (shown && *rep_thread_label(o->r, th))
-			strbuf_fmt(&b, "%s%s %s", b.n ? ", " : "", o->r->trace->threads[th].id,
-				   rep_thread_label(o->r, th));
+		if (!rep_thread_shown(o->r, th) || strcmp(rep_thread_label(o->r, th), label))
+			continue;
+		if (!(*n)++ && th != thread)
+			thread = SYM_NONE;
+		*last = th;
 	}
+	return thread != SYM_NONE || *n <= LABELS_ALIKE;
+}
+
+/* "T0 main, T0.1 worker": what the columns are; "T0.1 to T0.24 worker" where many are alike; and how many are not shown. */
+static void threads(struct out *o)
+{
+	const struct sym_trace *t = o->r->trace;
+	char *others = rep_uninvolved(o->r);
+	struct strbuf b = { 0 };
+	uint32_t n, last = 0;
+
+	for (uint32_t th = 0; th < t->nthreads; th++) {
+		const char *label = rep_thread_label(o->r, th);
+
+		if (!rep_thread_shown(o->r, th) || !*label || !alike(o, th, &n, &last))
+			continue;
+		strbuf_fmt(&b, "%s%s", b.n ? ", " : "", t->threads[th].id);
+		if (n > LABELS_ALIKE)
+			strbuf_fmt(&b, " to %s (%u threads)", t->threads[last].id, n);
+		strbuf_fmt(&b, " %s", label);
+	}
+	if (others)
+		strbuf_fmt(&b, "%s%s", b.n ? "; " : "", others);
 	fputs(text_style(&o->term, TERM_DIM), o->f);
 	if (b.n)
 		paragraph(o, "  ", b.s);
 	fputs(text_style(&o->term, TERM_PLAIN), o->f);
 	strbuf_free(&b);
+	free(others);
 }
 
 static void schedules(struct out *o)
@@ -190,7 +214,7 @@ static void schedules(struct out *o)
 			stacked(o, &p[w], w);
 		}
 	}
-	who(o);
+	threads(o);
 	legend(o, p);
 	for (int w = 0; w < DSP_SIDES; w++)
 		rails_free(&p[w]);
@@ -450,8 +474,8 @@ void report_terminal(FILE *f, const struct report *r, const struct report_term *
 {
 	struct out o = { .f = f, .r = r, .term = *term };
 
-	if (o.term.width < 60)
-		o.term.width = 60;
+	if (o.term.width < 40)
+		o.term.width = 40;
 	headline(&o);
 	schedules(&o);
 	cause(&o);

@@ -23,7 +23,8 @@ static bool type_has(const struct sym_var *var, const char *word)
 
 static bool is_unsigned(const struct sym_var *var)
 {
-	return type_has(var, "unsigned") || type_has(var, "uint") || type_has(var, "size_t");
+	return type_has(var, "unsigned") || type_has(var, "uint") || type_has(var, "size_t") ||
+	       (var && var->type && var->type[0] == 'u' && (isdigit((unsigned char)var->type[1]) || !strcmp(var->type, "usize")));
 }
 
 /*
@@ -38,6 +39,7 @@ static unsigned value_bits(const struct sym_var *var)
 	} small[] = {
 		{ "int", 32 },   { "unsigned int", 32 },   { "uint32_t", 32 },      { "int32_t", 32 },
 		{ "short", 16 }, { "unsigned short", 16 }, { "short int", 16 },     { "bool", 8 },
+		{ "u8", 8 }, { "i8", 8 }, { "u16", 16 }, { "i16", 16 }, { "u32", 32 }, { "i32", 32 }, /* Rust */
 		{ "_Bool", 8 },  { "char", 8 },            { "unsigned char", 8 },  { "uint8_t", 8 },
 	};
 	unsigned width = var && var->width >= 1 && var->width <= 64 ? var->width : 64;
@@ -46,6 +48,29 @@ static unsigned value_bits(const struct sym_var *var)
 		if (!strcmp(var->type, small[i].type) && small[i].bits < width)
 			return small[i].bits;
 	return width;
+}
+
+/* The constant, or the flags that make up the value. False: it is neither. */
+static bool enum_text(const char *names, uint64_t value, char *buf, size_t size)
+{
+	uint64_t left = value;
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (const char *s = names; s && *s; s += strcspn(s, " "), s += *s == ' ') {
+		size_t len = strcspn(s, "=");
+		uint64_t one = strtoull(s + len + (s[len] == '='), NULL, 10);
+
+		if (one == value) {
+			snprintf(buf, size, "%.*s", (int)len, s);
+			return true;
+		}
+		if (!one || (one & (one - 1)) || !(left & one) || n + len + 2 > size)
+			continue;
+		n += (size_t)snprintf(buf + n, size - n, "%s%.*s", n ? "|" : "", (int)len, s);
+		left &= ~one;
+	}
+	return n && !left;
 }
 
 void rep_value(const struct report *r, const struct sym_var *var, uint64_t value, char *buf,
@@ -59,6 +84,8 @@ void rep_value(const struct report *r, const struct sym_var *var, uint64_t value
 	value = value << (64 - width) >> (64 - width);
 
 	if (r->format_value && r->format_value(r->format_arg, var, value, buf, size))
+		return;
+	if (var && enum_text(sym_enum_names(r->trace, var->type), value, buf, size))
 		return;
 	if (type_has(var, "*"))
 		snprintf(buf, size, value ? "0x%" PRIx64 : "NULL", value);
@@ -168,7 +195,9 @@ static void failure_action(struct strbuf *b, const struct report *r, const struc
 		[SYM_FAIL_DEADLOCK] = "waits for ever", [SYM_FAIL_HANG] = "hangs",
 		[SYM_FAIL_EXIT] = "exits", [SYM_FAIL_USER] = "fails",
 	};
-	bool assertion = r->trace->failure.kind == SYM_FAIL_ASSERT;
+	const char *text = r->trace->failure.text;
+	bool panic = text && !strncmp(text, "panicked", 8);
+	bool assertion = r->trace->failure.kind == SYM_FAIL_ASSERT && !panic;
 	/* It went another way: whether it comes by this point, and how often, is not in the symbolic trace. */
 	bool passed = r->alternate_proof.by[REPORT_MACHINE].agreed > 0;
 
@@ -176,7 +205,7 @@ static void failure_action(struct strbuf *b, const struct report *r, const struc
 	const char *signal = r->trace->failure.kind == SYM_FAIL_SIGNAL ? rep_signal(r, buf) : NULL;
 
 	if (w == DSP_FAILING)
-		strbuf_str(b, signal ? signal : fails[r->trace->failure.kind % SYM_FAIL_KINDS]);
+		strbuf_str(b, signal ? signal : panic ? "panics" : fails[r->trace->failure.kind % SYM_FAIL_KINDS]);
 	else if (e->executed)
 		strbuf_str(b, assertion ? "assertion holds" : "does not fail");
 	else
@@ -207,71 +236,6 @@ void rep_action(struct strbuf *b, const struct report *r, const struct dsp_event
 		strbuf_str(b, ": not yet");
 	else
 		strbuf_str(b, strncmp(v->verb, "waits", 5) ? ": waits for ever" : " for ever");
-}
-
-bool rep_frame_matters(const struct sym_frame *f)
-{
-	static const char *const noise[] = {
-		"start_thread", "clone", "clone3", "__libc_start_main", "__libc_start_call_main",
-		"_start", "__clone", "__clone3", "?",
-	};
-
-	if (dsp_is_runtime(f))
-		return false;
-	for (size_t i = 0; i < sizeof noise / sizeof *noise; i++)
-		if (!strncmp(f->function, noise[i], strlen(noise[i])) &&
-		    strchr("@+ ", f->function[strlen(noise[i])]))
-			return false;
-	return true;
-}
-
-void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event *e, size_t max)
-{
-	const struct sym_frame *place = dsp_place(r->trace, e);
-	const struct sym_stack *s;
-	size_t shown = 0;
-
-	if (!place)
-		return;
-	s = &r->trace->stacks[e->stack];
-	for (const struct sym_frame *f = place; f < s->frames + s->n; f++) {
-		/* Nor does a caller of which nothing is known but its library. */
-		if (!rep_frame_matters(f) || (f != place && !f->file && strstr(f->function, "+0x")))
-			continue;
-		if (shown == max) {
-			strbuf_str(b, " < ...");
-			return;
-		}
-		strbuf_fmt(b, "%s%s", shown++ ? " < " : "", f->function);
-	}
-}
-
-const char *rep_thread_label(const struct report *r, uint32_t thread)
-{
-	const struct sym_thread *th = &r->trace->threads[thread];
-
-	const char *anything = NULL; /* without lines */
-
-	if (!r->redact && th->name && *th->name) /* its name is the program's memory */
-		return th->name;
-	if (!strcmp(th->id, "T0"))
-		return "main";
-	for (size_t i = 0; i < th->nevents; i++) {
-		const struct sym_event *e = &th->events[i];
-
-		/* A thread's start belongs to whoever created it. */
-		if (e->op == SYM_START || e->stack >= r->trace->nstacks)
-			continue;
-		const struct sym_stack *s = &r->trace->stacks[e->stack];
-
-		for (uint32_t k = s->n; k-- > 0;)
-			if (rep_frame_matters(&s->frames[k]) && s->frames[k].file)
-				return s->frames[k].function;
-		for (uint32_t k = s->n; !anything && k-- > 0;)
-			if (rep_frame_matters(&s->frames[k]))
-				anything = s->frames[k].function;
-	}
-	return anything ? anything : "";
 }
 
 /* ---- sentences ---- */
