@@ -37,7 +37,7 @@ static bool stream_locked_by(uint64_t lock, FILE *out)
 	return false;
 }
 
-static void describe_futex(struct raw_text *text, uint64_t word)
+void asleep_describe_futex(struct raw_text *text, uint64_t word)
 {
 	static const char *const standard[] = { "stdin", "stdout", "stderr" };
 	struct stream_lock lock = { 0 };
@@ -132,7 +132,7 @@ void asleep_describe(struct raw_text *text, const struct shim_thread *t)
 	uint64_t first = number(&p, 16);
 
 	if (nr == SYS_futex)
-		describe_futex(text, first);
+		asleep_describe_futex(text, first);
 	else
 		describe_call(text, nr, first);
 }

@@ -14,7 +14,8 @@
  * (certain() below): certain, or might it have been woken an instant ago? If all
  * are certain it is a deadlock, reported at once. If not, a helper looks again
  * shortly (watch.c), with the kernel's word on who sleeps. So it does when a thread ends and
- * leaves only blocked ones behind.
+ * leaves only blocked ones behind. A raw futex (the translator sees the call) is never certain by
+ * itself: what its word means is the program's business.
  *
  * Layouts of glibc's objects (x86-64, stable since 2.25) are in enum layout; objects of
  * threads other than the caller are read with raw_peek(), they may vanish.
@@ -300,7 +301,7 @@ static enum deadlock_verdict all_blocked(const struct shim_thread *caller)
 	bool asleep = !caller;
 	enum deadlock_verdict verdict = DEADLOCK_YES;
 	uint32_t live = 0;
-	bool sem = false;
+	bool handlers_wake = false; /* a signal handler may post a semaphore, or wake a futex */
 
 	for (unsigned i = 0, n = shim_nslots(); i < n; i++) {
 		struct shim_thread *t = shim_slot(i);
@@ -313,7 +314,7 @@ static enum deadlock_verdict all_blocked(const struct shim_thread *caller)
 		live++;
 		if (!__atomic_load_n(&t->blocked_op, __ATOMIC_SEQ_CST) || is_shared(t))
 			return DEADLOCK_NO;
-		sem |= t->blocked_op == TRC_OP_SEM_WAIT;
+		handlers_wake |= t->blocked_op == TRC_OP_SEM_WAIT || t->blocked_op == TRC_OP_FUTEX;
 		if (!asleep && verdict == DEADLOCK_YES && !certain(t, caller))
 			verdict = DEADLOCK_MAYBE;
 	}
@@ -322,7 +323,7 @@ static enum deadlock_verdict all_blocked(const struct shim_thread *caller)
 	if (verdict == DEADLOCK_YES || asleep) {
 		if (watch_kernel_threads() != live + shim.nhelpers)
 			return asleep ? DEADLOCK_NO : DEADLOCK_MAYBE;
-		if (sem && has_handlers())
+		if (handlers_wake && has_handlers())
 			return DEADLOCK_NO;
 	}
 	return verdict;
@@ -415,7 +416,7 @@ void deadlock_block(struct shim_thread *t, unsigned op, uint64_t object, uint64_
 
 	if (__atomic_load_n(&shim.failed, __ATOMIC_RELAXED)) {
 		/* the first one stands */
-	} else if (op != TRC_OP_WAIT && op != TRC_OP_SEM_WAIT && op != TRC_OP_BARRIER && find_cycle(t)) {
+	} else if (op != TRC_OP_WAIT && op != TRC_OP_SEM_WAIT && op != TRC_OP_BARRIER && op != TRC_OP_FUTEX && find_cycle(t)) {
 		deadlock_report_cycle(t);
 	} else if (blocked >= __atomic_load_n(&shim.nlive, __ATOMIC_SEQ_CST)) {
 		enum deadlock_verdict v = leave_it_to_helper(blocked) ? DEADLOCK_MAYBE : deadlock_all_blocked(t);

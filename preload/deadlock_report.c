@@ -22,6 +22,10 @@ static void describe(struct raw_text *text, const struct shim_thread *t)
 		asleep_describe(text, t);
 		return;
 	}
+	if (t->blocked_op == TRC_OP_FUTEX) {
+		asleep_describe_futex(text, t->blocked_object);
+		return;
+	}
 	text_str(text, " waits for ");
 	text_str(text, waits_for[t->blocked_op] ? waits_for[t->blocked_op] : "something");
 	text_str(text, " ");

@@ -10,6 +10,9 @@
  * it decides nothing but that. A word that is counted up is taken for one only where somebody was seen to wait for
  * it: who counts users, and checks that there was none, does not lock anything.
  * One step that does not fit, and it stays a variable.
+ *
+ * In a deadlock whose threads sleep in futexes (Rust's mutexes, C++20's waits) the record says which word each of them
+ * sleeps at: the attempt that it has begun there is the acquisition that never ends.
  */
 #include "analyzer/symtrace/extract_internal.h"
 
@@ -28,6 +31,7 @@ struct word {
 	uint32_t takers;  /* threads that did, as far as two */
 	uint32_t last;    /* one of them */
 	uint32_t owner;   /* when the window begins, or SYM_NONE */
+	uint32_t last_owner; /* and when it ends */
 	uint32_t object;
 	bool counted;     /* taken by counting up */
 	bool waited;      /* somebody stayed at it until it was free */
@@ -36,6 +40,7 @@ struct word {
 
 struct locks {
 	struct sym_trace *t;
+	const struct trc *record;
 	struct word *words;   /* by variable */
 	uint32_t *var_of;     /* by symbol: what was read, or SYM_NONE */
 	bool *asked;          /* by symbol: a branch asks for it */
@@ -154,6 +159,68 @@ static enum part step(const struct locks *l, struct word *w, const struct sym_ev
 	return *now == was ? PART_TRY : PART_NONE;
 }
 
+/* Does the thread sleep at this word when the run ends, as the recorder has seen? */
+static bool sleeps_at(const struct locks *l, uint32_t thread, uint32_t var)
+{
+	const struct sym_var *v = &l->t->vars[var];
+
+	for (size_t i = 0; i < l->record->blocked.n; i++) {
+		const struct trc_blocked *b = l->record->blocked.v[i];
+
+		if (b->op == TRC_OP_FUTEX && b->thread == thread)
+			return v->address && b->object >= v->address && b->object - v->address < (v->width + 7u) / 8;
+	}
+	return false;
+}
+
+/* Who sleeps at it wants it as well as those that got it. */
+static void note_sleepers(struct locks *l, uint32_t var, uint32_t owner)
+{
+	struct word *w = &l->words[var];
+
+	w->last_owner = owner;
+	for (uint32_t i = 0; i < l->t->nthreads && owner != SYM_NONE; i++)
+		if (i != owner && sleeps_at(l, i, var)) {
+			w->waited = true;
+			w->takers = 2;
+		}
+}
+
+/* Had the thread no events yet? */
+static bool begins_after(const struct locks *l, uint32_t thread, uint64_t step)
+{
+	const struct sym_thread *th = &l->t->threads[thread];
+
+	return !th->nevents || th->events[0].step > step;
+}
+
+/*
+ * How many of its touches were before it was a lock: memory is used again, and a lock is written when it is made. They stay
+ * what they are, as long as those who take the lock were not there yet.
+ */
+static size_t made_by(struct locks *l, const struct word *w, uint64_t *now)
+{
+	size_t n = 0;
+
+	while (n < w->touches.n && w->touches.v[n].e->op != SYM_RMW && w->touches.v[n].e->thread == w->touches.v[0].e->thread)
+		n++;
+	for (size_t i = n; n && i < w->touches.n; i++) {
+		uint32_t thread = w->touches.v[i].e->thread;
+
+		if (thread != w->touches.v[0].e->thread && !begins_after(l, thread, w->touches.v[n - 1].step))
+			return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct sym_event *e = w->touches.v[i].e;
+
+		if (e->op == SYM_WRITE)
+			*now = e->seen;
+		else if (e->symbol)
+			l->var_of[expr_get(l->t->pool, e->symbol)->value] = SYM_NONE;
+	}
+	return n;
+}
+
 static void live(struct locks *l, uint32_t var)
 {
 	struct word *w = &l->words[var];
@@ -168,13 +235,15 @@ static void live(struct locks *l, uint32_t var)
 	now = expr_get(l->t->pool, v->init)->value;
 	w->owner = SYM_NONE;
 	qsort(w->touches.v, w->touches.n, sizeof *w->touches.v, by_step);
-	for (size_t i = 0; i < w->touches.n && !w->no; i++) {
+	for (size_t i = made_by(l, w, &now); i < w->touches.n && !w->no; i++) {
 		const struct sym_event *e = w->touches.v[i].e;
 		enum part p = step(l, w, e, &owner, &now);
 
 		l->parts[e->thread][e->index] = p;
 		w->no = p == PART_NONE;
 	}
+	if (!w->no)
+		note_sleepers(l, var, owner);
 	w->no |= w->takers < 2 || (w->counted && !w->waited);
 }
 
@@ -303,6 +372,31 @@ static enum part part_of(const struct locks *l, const struct sym_event *e)
 	return on_variable(e) && !l->words[e->target].no ? l->parts[e->thread][e->index] : PART_NONE;
 }
 
+/* The attempts that the thread's events end with, from `first` on, if it sleeps there: one acquisition, which never ends. */
+static uint32_t keep_pending(struct locks *l, struct sym_thread *th, struct ext_thread *x, uint32_t first, uint32_t n)
+{
+	struct sym_event e;
+
+	if (first == SYM_NONE || !sleeps_at(l, th->events[first].thread, th->events[first].target))
+		return n;
+	e = th->events[first];
+	become(l, &e, PART_LOCK);
+	e.index = n;
+	x->points.v[n] = x->points.v[first];
+	th->events[n] = e;
+	return n + 1;
+}
+
+/* The thread's last event never ends. */
+static void add_pending(struct locks *l, uint32_t thread, uint32_t event)
+{
+	struct sym_failure *f = &l->t->failure;
+
+	f->blocked = xrealloc(f->blocked, (f->nblocked + 1) * sizeof *f->blocked);
+	f->blocked[f->nblocked++] = (struct sym_blocked){ thread, event };
+	f->kind = SYM_FAIL_DEADLOCK;
+}
+
 /*
  * Events that are gone make others move up; place[] tells where to. Taking a lock may need several
  * attempts, and letting go that somebody waits for takes two steps. How many, other orders do not
@@ -338,7 +432,7 @@ static uint32_t move_events(struct locks *l, struct sym_thread *th, struct ext_t
 		th->events[n++] = e;
 	}
 	place[th->nevents] = n;
-	return n;
+	return keep_pending(l, th, x, first, n);
 }
 
 /* What else counts a thread's events. */
@@ -379,18 +473,73 @@ static void move_up(struct locks *l, struct ext *all, uint32_t thread)
 		}
 		th->conds[m++] = c;
 	}
+	bool pending = n > place[th->nevents];
+
 	move_others(all, thread, place);
+	if (pending)
+		add_pending(l, thread, n - 1);
 	th->nevents = x->points.n = n;
 	th->nconds = m;
 	free(place);
 }
 
-static struct locks *locks_new(struct sym_trace *t)
+/* Whom the thread waits for, when it waits for one of these locks; SYM_NONE: for something else. */
+static uint32_t awaited(const struct locks *l, uint32_t thread)
+{
+	for (uint32_t var = 0; var < l->t->nvars; var++)
+		if (!l->words[var].no && sleeps_at(l, thread, var))
+			return l->words[var].last_owner;
+	return SYM_NONE;
+}
+
+static bool is_in_ring(const struct locks *l, uint32_t thread)
+{
+	uint32_t at = awaited(l, thread);
+
+	for (size_t i = 0; i < l->t->nthreads && at != SYM_NONE && at != thread; i++)
+		at = awaited(l, at);
+	return at == thread;
+}
+
+/* What never ends is the last event of its thread: without it the thread is not there yet. */
+static void take_back(struct locks *l, struct ext *x, const struct sym_blocked *b)
+{
+	struct sym_thread *th = &l->t->threads[b->thread];
+
+	th->nevents = ext_thread(x, b->thread)->points.n = b->event;
+	while (th->nconds && th->conds[th->nconds - 1].after != SYM_NONE && th->conds[th->nconds - 1].after >= b->event)
+		th->nconds--;
+}
+
+/* Threads that hold each other's locks stand still whatever the others do; that some wait for their ends is no part of it. */
+static void keep_ring(struct locks *l, struct ext *x)
+{
+	struct sym_failure *f = &l->t->failure;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->nblocked; i++)
+		n += is_in_ring(l, f->blocked[i].thread);
+	if (n) {
+		n = 0;
+		for (size_t i = 0; i < f->nblocked; i++) {
+			if (is_in_ring(l, f->blocked[i].thread))
+				f->blocked[n++] = f->blocked[i];
+			else
+				take_back(l, x, &f->blocked[i]);
+		}
+		f->nblocked = n;
+	}
+	if (f->nblocked)
+		f->thread = f->blocked[0].thread;
+}
+
+static struct locks *locks_new(struct sym_trace *t, const struct trc *record)
 {
 	struct locks *l = xcalloc(1, sizeof *l);
 	size_t symbols = expr_symbol_count(t->pool);
 
 	l->t = t;
+	l->record = record;
 	l->words = xcalloc(t->nvars + 1, sizeof *l->words);
 	for (size_t i = 0; i < t->nvars; i++)
 		l->words[i].object = SYM_NONE;
@@ -420,7 +569,7 @@ static void locks_free(struct locks *l)
 
 void ext_find_locks(struct ext *x)
 {
-	struct locks *l = locks_new(x->trace);
+	struct locks *l = locks_new(x->trace, x->t);
 	bool some = false;
 
 	collect(l);
@@ -439,5 +588,7 @@ void ext_find_locks(struct ext *x)
 	}
 	for (size_t i = 0; some && i < x->trace->nthreads; i++)
 		move_up(l, x, (uint32_t)i);
+	if (some && x->trace->failure.kind == SYM_FAIL_DEADLOCK)
+		keep_ring(l, x);
 	locks_free(l);
 }

@@ -1,5 +1,6 @@
 /* Calls about threads and processes: clone and fork, exit, exec, and what the kernel
  * keeps per thread (tid address, segment bases, rseq). */
+#include "preload/deadlock.h"
 #include "preload/silence.h"
 #include "preload/suit.h"
 #include "preload/translate/epoch.h"
@@ -481,11 +482,28 @@ static void rseq_call(struct call *k)
 	}
 }
 
-static void futex_call(struct call *k)
+/*
+ * Waits for ever, and nobody outside of the process can end it. Not inside of an operation that we interpose, which
+ * has said itself what it waits for.
+ */
+static bool may_be_deadlock(const struct call *k)
 {
 	unsigned op = (unsigned)k->args[1] & FUTEX_CMD_MASK;
 
+	return (op == FUTEX_WAIT || op == FUTEX_WAIT_BITSET) && !k->args[3] && (k->args[1] & FUTEX_PRIVATE_FLAG) &&
+	       !k->ctx->thread->blocked_op && !k->ctx->vfork_child && !k->ctx->own_process;
+}
+
+static void futex_call(struct call *k)
+{
+	unsigned op = (unsigned)k->args[1] & FUTEX_CMD_MASK;
+	bool said = may_be_deadlock(k);
+
+	if (said)
+		deadlock_block(k->ctx->thread, TRC_OP_FUTEX, k->args[0], k->pc, (uint32_t)k->args[2]);
 	k->result = call_run(k, k->args);
+	if (said)
+		deadlock_unblock(k->ctx->thread);
 	if (k->result == TR_NOT_STARTED)
 		return;
 	if (op == FUTEX_WAKE_OP && !raw_failed(k->result))
