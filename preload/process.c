@@ -234,7 +234,7 @@ void shim_exec_failed(void)
 	static bool said;
 
 	if (shim.state == SHIM_RECORDING) {
-		shim_note(false, "exec failed; the program went on");
+		shim_note(false, "exec failed; the program continued");
 	} else if (shim.state == SHIM_ENDED && !said && !shim_is_other_process()) {
 		said = true;
 		shim_say(0, "exec failed after the trace was given up; recording stopped");

@@ -82,7 +82,7 @@ static void tell(const struct dbg *d, const struct mach_outcome *out, uint64_t s
 	if (stand != d->end)
 		fprintf(stderr, "You stand where the failing thread takes the other way.\n");
 	if (out->left)
-		fprintf(stderr, "It ends early: what the system would have told the program after that is not known.\n");
+		fprintf(stderr, "The order ends early: the result of the next system call is not known.\n");
 }
 
 err_t debug_order_open(const char *path, bool failing, struct explain_options *x, struct explanation **out, struct dbg *d,

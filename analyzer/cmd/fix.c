@@ -172,7 +172,7 @@ static err_t try_file(struct session *s)
 	err_t e = fix_run_without(&s->trial, &s->without);
 	if (!e && !s->without.failures)
 		e = err_new(ERR_NOANSWER, "the program did not fail in %llu runs like the recorded one: whether a "
-			    "fix helps cannot be told (--runs=N tries more)", (unsigned long long)s->without.runs);
+			    "fix helps is not known (--runs=N tries more)", (unsigned long long)s->without.runs);
 	progress(s, "running the program with the fix");
 	if (!e)
 		e = fix_run_with(&s->trial, &f, &s->without, &s->with, &s->result);

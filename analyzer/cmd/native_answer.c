@@ -82,7 +82,7 @@ static void print_meetings(const struct native_answer *a)
 			continue;
 		char *one = schedule_end_text(&e->source), *other = schedule_end_text(&e->target);
 		printf("  no order gives this failure: it needs stores that other processors see late. %s and %s "
-		       "were let go at the same instant; whether the stores are late is up to the processor\n",
+		       "were released at the same instant; whether the stores are late is up to the processor\n",
 		       one, other);
 		free(one);
 		free(other);
@@ -93,7 +93,7 @@ static void print_way(const struct native_answer *a)
 {
 	if (a->schedule.retreats && !a->schedule.edges.n)
 		printf("  (way %u of %u: nothing is kept of the failing order, from the start one thread at a time%s)\n",
-		       a->way, a->ways, a->schedule.yields ? "; who makes or wakes another one lets it go first" : "");
+		       a->way, a->ways, a->schedule.yields ? "; a thread that creates or wakes another lets it run first" : "");
 	else if (a->schedule.retreats)
 		printf("  (way %u of %u: the failing order up to before its cause, from there one thread at a "
 		       "time)\n", a->way, a->ways);
@@ -101,7 +101,7 @@ static void print_way(const struct native_answer *a)
 		printf("  (way %u of %u: without what led to where the explanation begins: with that it went another "
 		       "way)\n", a->way, a->ways);
 	else if (a->way > 1)
-		printf("  (way %u of %u for the run to go on behind that order: in the first it failed)\n",
+		printf("  (policy %u of %u for the run after that order: under the first it failed)\n",
 		       a->way, a->ways);
 }
 
@@ -127,7 +127,7 @@ static void print_behind(const struct native_answer *a)
 	if (!a->q->alternate || !r->failures)
 		return;
 	if (r->behind)
-		printf("  %u of %u failures came behind that order, which had been kept: at another moment of the run\n",
+		printf("  %u of %u failures came after that order had been completed: at another point of the run\n",
 		       r->behind, r->failures);
 	if (r->behind < r->failures)
 		printf("  %u of %u failures came before all of that order had happened\n", r->failures - r->behind,

@@ -196,7 +196,7 @@ int cmd_save(int argc, char **argv)
 	const struct cmd_spec spec = {
 		.name = "save", .usage = "[options] PID",
 		.summary = "Saves what the flight recorder of a running program holds, as a trace of its own.",
-		.more = "PID runs under csched run --ring or --last, and goes on. The trace is a directory\n"
+		.more = "PID runs under csched run --ring or --last, and continues. The trace is a directory\n"
 			"NAME.PID.saved-N.csched beside the one that is being recorded.\n",
 		.common = &common, .min_args = 1, .max_args = 1,
 	};

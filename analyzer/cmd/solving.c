@@ -53,7 +53,7 @@ const char *solving_parse(struct cmd_spec *spec, struct report_options *report, 
 	err_t e = report_options_check(report);
 	/* What is run has to be asked for. */
 	if (!e && args.n > 1 && !args.dashes)
-		e = err_new(ERR_USAGE, "'%s' is one argument too many; a program to try the advice on stands behind --", args.v[1]);
+		e = err_new(ERR_USAGE, "'%s' is one argument too many; a program to try the advice on is given after --", args.v[1]);
 	if (program)
 		*program = args.n > 1 ? args.v + 1 : NULL;
 	*status = cmd_fail(spec->name, e);

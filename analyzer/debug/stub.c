@@ -415,7 +415,7 @@ static void on_leave(struct stub *s, const char *body)
 static void on_call_refused(struct stub *s, const char *body)
 {
 	(void)body;
-	answer(s, "E.what was recorded cannot be run anew or ended; 'quit' or 'detach' leaves it");
+	answer(s, "E.a recorded run cannot be restarted or ended; 'quit' or 'detach' leaves it");
 }
 
 static const struct row {

@@ -250,7 +250,7 @@ bool exec_holds_others(const struct mach_run *r, const struct execution *x)
 static void stuck_behind_failure(struct mach_run *r, struct execution *x)
 {
 	if (only_futexes(r, x))
-		fails_later(x, x->passage.thread, x->passage.pc, "no thread could go on",
+		fails_later(x, x->passage.thread, x->passage.pc, "no thread could continue",
 			    r->t->failure && nobody_fails_alone(r->t->failure));
 	else
 		decide_past(x);
@@ -276,9 +276,9 @@ void exec_stuck(struct mach_run *r, struct execution *x)
 		stuck_behind_failure(r, x);
 	else if (h)
 		exec_decide(x, MACH_OUT_OTHER, h->thread, 0,
-			    "no thread can go on, but not where the recorded ones waited");
+			    "no thread can continue, but not where the recorded ones waited");
 	else
-		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can go on");
+		exec_decide(x, MACH_OUT_BLOCKED, r->res.thread, 0, "no thread can continue");
 	x->out->recurs |= x->out->kind == MACH_OUT_OTHER && r->t->failure && nobody_fails_alone(r->t->failure);
 }
 
@@ -324,7 +324,7 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 	const struct run_thread *t;
 
 	if (!x->done && released(r, x)) {
-		past_for_now(r, x, NO_THREAD, 0, "a thread that waited for ever when recorded went on");
+		past_for_now(r, x, NO_THREAD, 0, "a thread that waited for ever when recorded continued");
 		return;
 	}
 	if (!f || f->thread >= r->nthreads || x->done)
@@ -335,7 +335,7 @@ void exec_fate_passed(struct mach_run *r, struct execution *x)
 	else if (exec_past(r, x) && mach_thread_insns(r, f->thread) > x->fail_from +
 		 x->fail_distance + (x->fate.nth ? 0 : EXEC_MARGIN))
 		past_for_now(r, x, f->thread, t->s.cpu.g.guest_RIP,
-			     "the failing thread went on past the failure point");
+			     "the failing thread continued past the failure point");
 }
 
 static void decided_by(struct mach_run *r, struct execution *x, const struct exec_point *p, uint64_t next)

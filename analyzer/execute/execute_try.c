@@ -241,7 +241,7 @@ static void run_rest(struct mach_run *r, struct execution *x, uint32_t first)
 				t = i;
 			}
 		if (!any) {
-			end(x, MACH_TRIED_STUCK, NO_THREAD, 0, xstrdup("no thread can go on"));
+			end(x, MACH_TRIED_STUCK, NO_THREAD, 0, xstrdup("no thread can continue"));
 			return;
 		}
 		rest_turn(r, x, &r->threads[t]);

@@ -155,7 +155,7 @@ err_t hunt_resume(struct hunt *h)
 		if (!e)
 			e = shard_same(&f, path, &now, "this hunt");
 		if (!e && f.shards.v[0].seed != h->o->seed)
-			e = err_new(ERR_INPUT, "%s began with --seed=%llu: go on with that, or choose another --out", path,
+			e = err_new(ERR_INPUT, "%s began with --seed=%llu: continue with that seed, or choose another --out", path,
 				    (unsigned long long)f.shards.v[0].seed);
 		if (!e)
 			restore(h, &f, &f.shards.v[0]);

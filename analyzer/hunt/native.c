@@ -144,7 +144,7 @@ static bool count_notes(struct native_result *r, const struct trc *t)
 /* Had all of the order happened by then? It cannot be what it failed by, then. */
 static bool failed_behind(const struct trc *t)
 {
-	static const char said[] = "schedule: it fails behind the order";
+	static const char said[] = "schedule: it fails after the order";
 
 	for (size_t i = 0; i < t->notes.n; i++)
 		if (t->notes.v[i]->text_len == sizeof said - 1 &&

@@ -514,5 +514,5 @@ void ctl_enforce_failed(void)
 			return;
 	}
 	if (schedule.here)
-		shim_note(false, "schedule: it fails behind the order");
+		shim_note(false, "schedule: it fails after the order");
 }

@@ -45,7 +45,7 @@ static void fail(struct shim_thread *t, bool stuck, const char *what, uint64_t n
 		text_str(&text, " waits for ");
 		text_str(&text, what);
 		text_num(&text, (int64_t)number);
-		text_str(&text, stuck ? ", and nobody else can go on" : ", for too long");
+		text_str(&text, stuck ? ", and no other thread can continue" : ", for too long");
 		regs[TRC_RIP] = t->last_site;
 		regs[TRC_RSP] = t->last_sp;
 		if (tr_path_pos)
