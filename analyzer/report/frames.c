@@ -17,7 +17,7 @@ static bool is_public(const char *name)
 
 const char *rep_frame_name(const struct sym_frame *f)
 {
-	return rep_frame_is_library(f) && !is_public(f->function) ? "library code" : f->function;
+	return dsp_is_runtime(f) && !is_public(f->function) ? "library code" : f->function;
 }
 
 bool rep_frame_matters(const struct sym_frame *f)

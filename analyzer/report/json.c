@@ -41,7 +41,7 @@ static void event_but_stack(struct json *j, const struct report *r, const struct
 		json_uint(j, "line", v.place->line);
 	else
 		json_null(j, "line");
-	json_str(j, "function", v.place ? v.place->function : NULL);
+	json_str(j, "function", v.place ? rep_frame_name(v.place) : NULL);
 	json_str(j, "variable", *v.subject ? v.subject : NULL);
 	json_str(j, "value", v.value);
 	json_str(j, "via", v.via);

@@ -1,5 +1,6 @@
 /* Locations: the shared bytes cut so that each event accesses one whole. */
 #include "analyzer/symtrace/extract_internal.h"
+#include "common/runtime_names.h"
 
 #include <string.h>
 
@@ -211,6 +212,16 @@ static enum ext_quality quality_of(const struct img_name *n)
 									       EXT_NAME_MEMBER;
 }
 
+/* Data of a library without symbols: its offset says nothing to who uses the library. */
+static char *of_library(char *text)
+{
+	char *plus = strstr(text, "+0x");
+
+	if (plus && runtime_module(text))
+		*plus = '\0';
+	return text;
+}
+
 char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
 	       struct ext_named *named)
 {
@@ -232,7 +243,7 @@ char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, 
 		if (names)
 			sym_add_enum(x->trace, name.type->name, names);
 	}
-	char *spoken = ext_spoken(name.text);
+	char *spoken = of_library(ext_spoken(name.text));
 	const char *known = name.type ? name.type->name : ext_spoken_type(spoken);
 
 	if (type)
