@@ -301,6 +301,7 @@ struct ext_location *ext_location_at(struct ext *x, uint64_t address);
 size_t ext_location_from(const struct ext *x, uint64_t address);
 uint32_t ext_location_var(struct ext *x, struct ext_location *l, const struct mach_access *a,
 			  uint64_t before);
+#define EXT_RUST_LIBRARY "Rust's library" /* what its own variables are called */
 char *ext_name(struct ext *x, uint32_t thread, uint64_t address, unsigned size, char **type,
 	       struct ext_named *named);
 

@@ -1,6 +1,5 @@
 /* Locations: the shared bytes cut so that each event accesses one whole. */
 #include "analyzer/symtrace/extract_internal.h"
-#include "common/runtime_names.h"
 
 #include <string.h>
 
@@ -212,13 +211,20 @@ static enum ext_quality quality_of(const struct img_name *n)
 									       EXT_NAME_MEMBER;
 }
 
-/* Data of a library without symbols: its offset says nothing to who uses the library. */
+/* Data of a library: neither an offset into it nor the modules of Rust's own say anything to its user. */
 static char *of_library(char *text)
 {
-	char *plus = strstr(text, "+0x");
+	static const char *const inner[] = { "std::sys::", "core::", "alloc::" };
+	char *plus = strstr(text, "+0x"), *so = strstr(text, ".so");
 
-	if (plus && runtime_module(text))
+	if (plus && so && so < plus)
 		*plus = '\0';
+	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+		if (strncmp(text, inner[i], strlen(inner[i])))
+			continue;
+		free(text);
+		return xstrdup(EXT_RUST_LIBRARY);
+	}
 	return text;
 }
 

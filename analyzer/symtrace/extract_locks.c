@@ -341,10 +341,13 @@ static uint32_t object_of(struct locks *l, uint32_t var)
 	if (w->object == SYM_NONE) {
 		struct sym_object o = { .name = v->name, .kind = SYM_MUTEX, .address = v->address,
 					.home_made = true, .owner = w->owner };
-		char *said = xasprintf("`%s' is used as a lock and is treated as one.", v->name);
+		bool own = !strstr(v->name, ".so") && strncmp(v->name, EXT_RUST_LIBRARY, strlen(EXT_RUST_LIBRARY));
+		char *said = own ? xasprintf("`%s' is used as a lock and is treated as one.", v->name) : NULL;
 
 		w->object = sym_add_object(l->t, &o);
-		sym_add_assumption(l->t, said);
+		/* That a library has locks is no news. */
+		if (said)
+			sym_add_assumption(l->t, said);
 		free(said);
 	}
 	return w->object;
