@@ -67,25 +67,16 @@ def checksum(data):
 STREAM = {"process": 1, "rec": 2, "path": 3, "frags": 4, "memory": 5, "final": 6}
 
 
-def chunks(path, check):
-    """Yields (payload, is_open) in order. What the process stream's file holds of others is theirs."""
-    kind = STREAM[os.path.basename(path).split(".")[-1]]
+def own_stream(path):
+    """(stream, thread) that a file is named after."""
     number = re.match(r"t(\d+)\.", os.path.basename(path))
-    thread = int(number.group(1)) if number else 0
-    host = os.path.join(os.path.dirname(path), "process")
-    files = [host, path] if kind in (2, 3, 4) else [path]
-    start = sequence = 0
-    for file in files:
-        for payload, is_open in chunks_of(file, kind, thread, check, sequence, start) if os.path.exists(file) else ():
-            yield payload, is_open
-            sequence += 1
-            start += len(payload)
+    return STREAM[os.path.basename(path).split(".")[-1]], int(number.group(1)) if number else 0
 
 
-def chunks_of(path, kind, thread, check, first, start):
-    """The same of one file, from the chunk with number `first` on."""
-    data = open(path, "rb").read()
-    found, live = [], {}  # live chunks lie before their predecessors
+def index(path):
+    """A file's bytes and, for each (stream, thread) that it holds, (sealed and open chunks, {sequence: live chunk})."""
+    data = open(path, "rb").read() if os.path.exists(path) else b""
+    own, process, streams = own_stream(path), os.path.basename(path) == "process", {}
     at = 0
     while at < len(data):
         if len(data) - at < 64:
@@ -98,33 +89,49 @@ def chunks_of(path, kind, thread, check, first, start):
             raise ValueError("%s: bad chunk at %d" % (path, at))
         chunk = (sequence, pos, capacity if length == OPEN else length, length == OPEN, csum, at + 64)
         at += 64 + capacity
-        if place == MOVED or (place == FREE and version >= 8 and path.rsplit("/", 1)[-1] == "process"):
+        if place == MOVED or (place == FREE and version >= 8 and process):
             continue
         if hsum != checksum(data[at - 64 - capacity:at - 32 - capacity]):
             if hsum == 0:
                 break
             raise ValueError("%s: bad header checksum at %d" % (path, at))
-        if stream != kind or owner != thread:
-            if version < (8 if owner else 6) or path.rsplit("/", 1)[-1] != "process":
-                raise ValueError("%s: a chunk of stream %d at %d" % (path, stream, at))
-        elif place == LIVE:
+        if (stream, owner) != own and (version < (8 if owner else 6) or not process):
+            raise ValueError("%s: a chunk of stream %d at %d" % (path, stream, at))
+        found, live = streams.setdefault((stream, owner), ([], {}))
+        if place == LIVE:  # live chunks lie before their predecessors
             live[sequence] = chunk
         elif at < len(data) or sequence not in live:  # else a copy that was being made
             found.append(chunk)
-    for seq, (sequence, pos, used, is_open, csum, at) in enumerate(sorted(found + list(live.values())), first):
-        if sequence != seq or pos != start:
-            raise ValueError("%s: chunk %d at %d where %d at %d was expected" %
-                             (path, sequence, pos, seq, start))
-        payload = data[at:at + used]
-        if not is_open and check and checksum(payload) != csum:
-            raise ValueError("%s: bad checksum in chunk %d" % (path, seq))
-        yield payload, is_open
-        start += used
+    return data, streams
 
 
-def records(path, check=True):
+def chunks(path, check, host=None):
+    """Yields (payload, is_open) in order. What the process stream's file (host: its index) holds of others is theirs."""
+    own = own_stream(path)
+    files = [(path, None)]
+    if own[0] in (2, 3, 4):
+        files.insert(0, (os.path.join(os.path.dirname(path), "process"), host))
+    elif host:
+        files = [(path, host)]
+    expected = start = 0
+    for file, known in files:
+        data, streams = known or index(file)
+        found, live = streams.get(own, ([], {}))
+        for sequence, pos, used, is_open, csum, at in sorted(found + list(live.values())):
+            if sequence != expected or pos != start:
+                raise ValueError("%s: chunk %d at %d where %d at %d was expected" %
+                                 (file, sequence, pos, expected, start))
+            payload = data[at:at + used]
+            if not is_open and check and checksum(payload) != csum:
+                raise ValueError("%s: bad checksum in chunk %d" % (file, sequence))
+            yield payload, is_open
+            expected += 1
+            start += used
+
+
+def records(path, check=True, host=None):
     """Yields (type, flags, bytes) of a record stream."""
-    for payload, is_open in chunks(path, check):
+    for payload, is_open in chunks(path, check, host):
         at = 0
         while at < len(payload):
             head, flags, size = struct.unpack_from("<HHI", payload, at)
@@ -156,10 +163,10 @@ def again_run(payload, at, window, size):
     return [h >> 16 & 0xFFFF for h in itertools.takewhile(lambda h: h & ~0xFFFF0000 == first, heads)]
 
 
-def sync_flags(path):
+def sync_flags(path, host=None):
     """Flags of all sync events of a thread's stream, quickly: most are repetitions."""
     head, named = struct.Struct("<HHI").unpack_from, {}
-    for payload, is_open in chunks(path, False):
+    for payload, is_open in chunks(path, False, host):
         at, end, window = 0, len(payload), 64
         while at < end:
             kind, flags, size = head(payload, at)
@@ -183,13 +190,17 @@ def sync_flags(path):
 
 
 class Trace:
+    """The process stream's file is read once: every thread's stream may begin in it."""
+
     def __init__(self, path, check=True):
         self.path, self.check = path, check
         self.kv, self.threads, self.notes, self.names = {}, {}, [], {}
         self.failure = self.end = self.exec = None
         self.modules, self.blocked, self.stacks, self.children = [], [], [], []
         self.withdrawn = 0
-        for kind, flags, b in records(os.path.join(path, "process"), check):
+        process = os.path.join(path, "process")
+        self.host = index(process)
+        for kind, flags, b in records(process, check, self.host):
             self.take(kind, flags, b)
 
     def take(self, kind, flags, b):
@@ -240,11 +251,17 @@ class Trace:
         t = self.threads[n]
         return "T0" if n == 0 else "%s.%d" % (self.id(t.parent), t.ordinal)
 
+    def file(self, n):
+        return os.path.join(self.path, "t%d.rec" % n)
+
+    def flags(self, n):
+        """Flags of thread n's sync events: see sync_flags()."""
+        return sync_flags(self.file(n), self.host)
+
     def sync(self, n):
         """Sync events of thread n."""
-        path = os.path.join(self.path, "t%d.rec" % n)
         named = {}
-        for kind, flags, b in records(path, self.check):
+        for kind, flags, b in records(self.file(n), self.check, self.host):
             if kind == TYPE["TRC_SYNC"]:
                 e = Sync(OP_NAME[flags & 0xFFF], AT_NAME[flags >> 12],
                          *struct.unpack_from("<QQQiIQ", b, 8))
