@@ -203,8 +203,6 @@ static void on_output(struct monitor *m)
 		strbuf_char(m->out, '\n');
 		at += n + 1;
 	}
-	if (m->d->order)
-		strbuf_str(m->out, "(What only this order prints is not shown.)\n");
 	if (!p.text.n)
 		strbuf_str(m->out, "The program had printed nothing by then.\n");
 	if (e)

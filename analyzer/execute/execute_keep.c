@@ -41,6 +41,16 @@ static err_t other_way(const struct log_step *s)
 	return err_new(ERR_INTERNAL, "executing the order again went another way: thread %u, step %u", s->thread, s->action);
 }
 
+/* A call of this order alone, which the record does not hold: whoever looks on hears of it as of the others. */
+static void tell(const struct mach_run *r, const struct run_thread *t, const struct trc_enter *enter)
+{
+	const struct trc_leave leave = { .rec = { .type = TRC_LEAVE, .flags = enter->rec.flags },
+					 .result = (int64_t)r->m->frame->g.guest_RAX, .thread = UINT32_MAX };
+
+	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
+		r->hooks->syscall(r->hooks->arg, t->index, enter, &leave);
+}
+
 /* One that takes time is at most one stretch of the engine: the record primitive, or a system call. */
 static err_t do_again(struct mach_run *r, struct execution *x, struct run_thread *t, const struct log_step *s)
 {
@@ -53,7 +63,16 @@ static err_t do_again(struct mach_run *r, struct execution *x, struct run_thread
 
 	if (r->m->insns != before || (stop != STOP_EVENT && stop != STOP_SYSCALL && stop != STOP_NONDET))
 		return other_way(s);
+	struct trc_enter enter = { .rec = { .type = TRC_ENTER, .flags = (uint16_t)r->m->frame->g.guest_RAX } };
+	bool printed = x->out->printed;
+
+	for (unsigned i = 0; i < sizeof enter.args / sizeof *enter.args; i++)
+		enter.args[i] = run_arg(r, i);
+	x->out->printed = false;
 	exec_do(r, x, t, stop);
+	if (stop == STOP_SYSCALL && x->out->printed)
+		tell(r, t, &enter);
+	x->out->printed |= printed;
 	return x->done ? other_way(s) : NULL;
 }
 
