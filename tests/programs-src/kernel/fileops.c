@@ -1,0 +1,160 @@
+#include "k.h"
+#include <sys/sendfile.h>
+#include <sys/xattr.h>
+#include <sys/statfs.h>
+#include <dirent.h>
+#include <sys/file.h>
+int main()
+{
+	setbuf(stdout, 0);
+	int a = open("a", O_RDWR | O_CREAT | O_TRUNC, 0644),
+	    b = open("b", O_RDWR | O_CREAT | O_TRUNC, 0644);
+	char buf[70000];
+	for (int i = 0; i < 70000; i++)
+		buf[i] = i * 7;
+	R(write(a, buf, 70000));
+	loff_t o1 = 100, o2 = 5;
+	R(copy_file_range(a, &o1, b, &o2, 50000, 0));
+	SAY("%ld %ld", o1, o2);
+	lseek(a, 0, 0);
+	R(sendfile(b, a, 0, 1000));
+	off_t of = 10;
+	R(sendfile(b, a, &of, 70000));
+	SAY("%ld", of);
+	int p[2];
+	pipe(p);
+	o1 = 3;
+	R(splice(a, &o1, p[1], 0, 5000, 0));
+	int q[2];
+	pipe(q);
+	R(tee(p[0], q[1], 3000, 0));
+	char c[9000];
+	R(read(q[0], c, 9000));
+	SAY("%u", sum(c, 3000));
+	R(read(p[0], c, 9000));
+	SAY("%u", sum(c, 5000));
+	struct iovec iv[2] = {{buf, 100}, {buf + 500, 200}};
+	R(vmsplice(p[1], iv, 2, 0));
+	R(readv(p[0], (struct iovec[]){{c, 50}, {c + 1000, 300}}, 2));
+	SAY("%u %u", sum(c, 50), sum(c + 1000, 250));
+	R(preadv(a, (struct iovec[]){{c, 50}, {c + 1000, 300}}, 2, 69900));
+	R(pwritev(b, iv, 2, 10));
+	R(preadv2(a, iv, 1, -1, 0));
+	R(pread(a, (void *)8, 10, 0));
+	R(pread(a, c, 10, -1));
+	char *half = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(half + 4096, 4096);
+	R(pread(a, half + 4000, 500, 0));
+	SAY("%u", sum(half + 4000, 96));
+	R(read(a, half + 4090, 100));
+	R(readv(a, (struct iovec[]){{c, 10}, {half + 4090, 100}}, 2));
+	R(write(p[1], half + 4090, 100));
+	struct stat s;
+	R(fstat(a, &s));
+	SAY("%ld %o", s.st_size, s.st_mode);
+	R(stat("none", &s));
+	R(lstat("a", (void *)8));
+	struct statx sx;
+	R(statx(AT_FDCWD, "a", 0, STATX_SIZE, &sx));
+	SAY("%llu", sx.stx_size);
+	struct statfs sf;
+	R(fstatfs(a, &sf));
+	R(symlink("a", "l"));
+	char ln[10];
+	R(readlink("l", ln, 10));
+	R(readlink("a", ln, 10));
+	R(readlink("l", ln, 0));
+	R(link("a", "h"));
+	R(rename("h", "h2"));
+	R(renameat2(AT_FDCWD, "h2", AT_FDCWD, "b", RENAME_NOREPLACE));
+	R(renameat2(AT_FDCWD, "h2", AT_FDCWD, "b", RENAME_EXCHANGE));
+	R(truncate("a", 10));
+	R(ftruncate(a, -1));
+	R(fallocate(a, 0, 0, 9000));
+	R(fallocate(a, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096));
+	R(lseek(a, 0, SEEK_HOLE) >= 0);
+	R(posix_fadvise(a, 0, 0, 4));
+	R(fsync(a));
+	R(syncfs(a));
+	R(chmod("a", 0600));
+	R(fchmodat(AT_FDCWD, "a", 0640, 0));
+	R(access("a", X_OK | W_OK));
+	R(utimensat(AT_FDCWD, "a", (struct timespec[]){{5, 6}, {7, 8}}, 0));
+	fstat(a, &s);
+	SAY("%ld %ld", s.st_atime, s.st_mtim.tv_nsec);
+	R(setxattr("a", "user.x", "val", 3, 0));
+	R(getxattr("a", "user.x", ln, 10));
+	R(getxattr("a", "user.x", ln, 1));
+	R(listxattr("a", c, 100) >= 0);
+	R(removexattr("a", "user.x"));
+	R(fcntl(a, F_GETFL) & O_ACCMODE);
+	R(fcntl(a, F_DUPFD, 50));
+	R(dup3(a, 51, O_CLOEXEC));
+	R(dup3(a, a, 0));
+	R(dup2(a, a) == a);
+	struct flock fl = {F_WRLCK, SEEK_SET, 0, 10};
+	R(fcntl(a, F_SETLK, &fl));
+	fl.l_type = F_RDLCK;
+	R(fcntl(a, F_GETLK, &fl));
+	SAY("%d", fl.l_type);
+	pid_t k = fork();
+	if (!k) {
+		fl = (struct flock){F_RDLCK, 0, 0, 5};
+		fcntl(a, F_GETLK, &fl);
+		SAY("%d %d", fl.l_type, fl.l_pid == getppid());
+		R(fcntl(a, F_SETLK, &fl));
+		fl.l_pid = 0;
+		R(fcntl(a, F_OFD_GETLK, &fl));
+		SAY("%d", fl.l_type);
+		_exit(0);
+	}
+	wait(0);
+	R(flock(a, LOCK_EX | LOCK_NB));
+	R(lockf(a, F_TLOCK, 0));
+	int fo;
+	R(fcntl(a, F_GETOWN));
+	R(fcntl(a, F_SETOWN, getpid()));
+	struct f_owner_ex fx;
+	R(fcntl(a, F_GETOWN_EX, &fx));
+	SAY("%d", fx.pid == getpid());
+	R(fcntl(p[0], F_GETPIPE_SZ));
+	R(fcntl(p[0], F_SETPIPE_SZ, 8192));
+	mkdir("dd", 0755);
+	int dd = open("dd", O_DIRECTORY);
+	R(mkdirat(dd, "x", 0700));
+	R(unlinkat(dd, "x", AT_REMOVEDIR));
+	R(mknodat(dd, "ff", S_IFIFO | 0600, 0));
+	R(openat(dd, "ff", O_WRONLY | O_NONBLOCK));
+	DIR *D = opendir("dd");
+	struct dirent *e;
+	while ((e = readdir(D)))
+		if (*e->d_name != '.')
+			SAY("%s %d", e->d_name, e->d_type);
+	long t = telldir(D);
+	rewinddir(D);
+	closedir(D);
+	char cw[500];
+	R(chdir("dd"));
+	R(getcwd(cw, 3) != 0);
+	SAY("%d", !strcmp(cw + strlen(getcwd(cw, 500)) - 3, "/dd"));
+	R(fchdir(dd));
+	unlink("ff");
+	chdir("..");
+	int mf = memfd_create("m", MFD_ALLOW_SEALING);
+	R(write(mf, "abc", 3));
+	R(fcntl(mf, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK));
+	R(write(mf, "d", 1));
+	R(ftruncate(mf, 1));
+	R(fcntl(mf, F_GET_SEALS));
+	R(umask(077));
+	R(umask(022));
+	int nh;
+	char hb[200];
+	struct file_handle *fh = (void *)hb;
+	fh->handle_bytes = 0;
+	R(name_to_handle_at(AT_FDCWD, "a", fh, &nh, 0));
+	R(syscall(SYS_openat2, AT_FDCWD, "a", (uint64_t[]){0, 0, 0}, 24) > 0);
+	R(syscall(SYS_close_range, 200, 300, 0));
+	R(syscall(SYS_faccessat2, AT_FDCWD, "a", 4, 0x200));
+	return 0;
+}
