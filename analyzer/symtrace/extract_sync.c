@@ -486,8 +486,11 @@ uint32_t ext_sync_pending(struct ext *x, uint32_t thread)
 		} else {
 			s.object = object_at(x, r->object, ops[op].kind);
 		}
-		if (ops[op].family == F_WAIT)
+		if (ops[op].family == F_WAIT) {
+			if (th->release == SYM_NONE)
+				return SYM_NONE; /* it let the mutex go before the window: who ought to have woken it may lie there, too */
 			s.link = th->release;
+		}
 		if (ops[op].family == F_BARRIER) {
 			if (th->enter == SYM_NONE)
 				return SYM_NONE; /* its round began before the window */
