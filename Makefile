@@ -102,7 +102,7 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libanalyzer.a
 FUZZ_SRC := $(COMMON_SRC) analyzer/term.c analyzer/trace_image.c $(wildcard analyzer/image/*.c analyzer/sandbox/*.c) \
 	$(wildcard analyzer/report/clean*.c) $(addprefix analyzer/report/,html_page.c html_text.c sha256.c utf8.c) \
 	$(wildcard analyzer/symtrace/sym_*.c analyzer/expr/*.c) analyzer/symtrace/symtrace.c \
-	$(addprefix analyzer/cmd/,cmd.c confined.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
+	$(addprefix analyzer/cmd/,cmd.c nearest.c confined.c show.c info.c redacted_read.c dump.c dump_fields.c dump_path.c dump_records.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(BUILD)/fuzz/%.o)
 FUZZ_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
