@@ -238,7 +238,7 @@ char *dsp_where(const struct sym_trace *t, struct sched_ref r)
 	if (f && f->file)
 		return xasprintf("%s in %s", f->function, dsp_basename(f->file));
 	/* An offset into a library says nothing to who calls it. */
-	if (f && f->module && dsp_is_runtime(f) && strstr(f->function, "+0x"))
+	if (f && f->module && strstr(f->function, "+0x") && (dsp_is_runtime(f) || strstr(f->function, ".so")))
 		return xasprintf("%s", dsp_basename(f->module));
 	/* "?" is what other tools' traces have for a name. */
 	if (f && strcmp(f->function, "?"))

@@ -15,9 +15,18 @@ static bool is_public(const char *name)
 	return *name != '_' && strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789") == strlen(name);
 }
 
+/* "libglib-2.0.so.0+0x8f3a1" */
+static bool is_offset_into_library(const char *name)
+{
+	const char *so = strstr(name, ".so"), *plus = strstr(name, "+0x");
+
+	return so && plus && so < plus;
+}
+
 const char *rep_frame_name(const struct sym_frame *f)
 {
-	return dsp_is_runtime(f) && !is_public(f->function) ? "library code" : f->function;
+	return is_offset_into_library(f->function) || (dsp_is_runtime(f) && !is_public(f->function)) ?
+		       "library code" : f->function;
 }
 
 bool rep_frame_matters(const struct sym_frame *f)

@@ -357,11 +357,26 @@ static void missing(struct out *o)
 	free(why);
 }
 
+/* The table of numbers takes 53 columns, or 40 where there are fewer than that. */
+enum { WIDE_LABEL = 18, WIDE_COLUMN = 10, NARROW_LABEL = 11, NARROW_COLUMN = 8, WIDE_TABLE = 53 };
+
+static int label_width(const struct out *o)
+{
+	return o->term.width < WIDE_TABLE ? NARROW_LABEL : WIDE_LABEL;
+}
+
+static int column_width(const struct out *o)
+{
+	return o->term.width < WIDE_TABLE ? NARROW_COLUMN : WIDE_COLUMN;
+}
+
 static void number_row(struct out *o, const char *what, size_t all, size_t part)
 {
-	fprintf(o->f, "  %-18s %10zu %10zu", what, all, part);
+	int column = column_width(o);
+
+	fprintf(o->f, "  %-*s %*zu %*zu", label_width(o), what, column, all, column, part);
 	if (all)
-		fprintf(o->f, " %8u %%", rep_percent_less(all, part));
+		fprintf(o->f, " %*u %%", column - 2, rep_percent_less(all, part));
 	fputc('\n', o->f);
 }
 
@@ -371,18 +386,19 @@ static void numbers(struct out *o)
 	const struct dsp_side *s = &r->dsp->side[DSP_FAILING];
 	struct rep_phase_list phases;
 	double total = 0;
+	int label = label_width(o), column = column_width(o);
+	const char *switches = label < WIDE_LABEL ? "switches" : "context switches";
 
 	heading(o, "Numbers");
 	if (r->answer->found) {
-		fprintf(o->f, "  %-18s %10s %10s %10s\n", "", "schedule", "shown", "fewer");
+		fprintf(o->f, "  %-*s %*s %*s %*s\n", label, "", column, "schedule", column, "shown", column, "fewer");
 		number_row(o, "events", s->all_events, s->nprojected);
 		number_row(o, "dataflows", s->all_flows, rep_shown_flows(r));
 		if (r->answer->recorded.switches > r->answer->failing.switches)
-			fprintf(o->f, "  %-18s %10zu (%zu as first found)\n", "context switches",
-				r->answer->failing.switches, r->answer->recorded.switches);
+			fprintf(o->f, "  %-*s %*zu (%zu %s)\n", label, switches, column, r->answer->failing.switches,
+				r->answer->recorded.switches, label < WIDE_LABEL ? "at first" : "as first found");
 		else
-			fprintf(o->f, "  %-18s %10zu\n", "context switches",
-				r->answer->failing.switches);
+			fprintf(o->f, "  %-*s %*zu\n", label, switches, column, r->answer->failing.switches);
 	}
 	rep_phases(r, &phases);
 	for (size_t i = 0; i < phases.n; i++)
@@ -404,9 +420,12 @@ static void numbers(struct out *o)
 	if (r->run_insns >= 1000000)
 		strbuf_fmt(&b, "; %.0f million instructions executed for a run of %.0f million",
 			   (double)r->executed_insns / 1e6, (double)r->run_insns / 1e6);
-	paragraph(o, "  time               ", b.s);
+	char *lead = xasprintf("  %-*s ", label, "time");
+
+	paragraph(o, lead, b.s);
+	free(lead);
 	strbuf_free(&b);
-	fprintf(o->f, "  %-18s %s\n", "fingerprint", r->dsp->fingerprint);
+	fprintf(o->f, "  %-*s %s\n", label, "fingerprint", r->dsp->fingerprint);
 }
 
 /* How the answer was found: what was looked at, how, and what came of it. */
