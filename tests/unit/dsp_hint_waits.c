@@ -307,7 +307,7 @@ static const struct expected table[] = {
 	  { "T0.1 ended while it held `m'", "stop.c:10" }, DSP_HINT_NONE, 0 },
 	{ "a lock taken for reading twice", reads_twice, DSP_HINT_NONE,
 	  { "already holds it since table.c:10", "T0.2 waits to write at table.c:20",
-	    "Do not take it for reading twice" }, DSP_HINT_NONE, 0 },
+	    "Do not acquire it for reading twice" }, DSP_HINT_NONE, 0 },
 	{ "a wait with a lock", waits_with_lock, DSP_HINT_RELEASE,
 	  { "Do not wait with `outer' locked", "T0.1 waits for `ready' at nested.c:12",
 	    "since nested.c:10", "T0.2, which might end that wait, wants it at nested.c:20" },
