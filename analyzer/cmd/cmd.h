@@ -68,9 +68,9 @@ struct cmd_common {
 
 struct cmd_spec {
 	const char *name;    /* "info" */
-	const char *usage;   /* behind the name: "[options] TRACE" */
+	const char *usage;   /* after the name: "[options] TRACE" */
 	const char *summary; /* one sentence */
-	const char *more;    /* help text behind the options, or NULL */
+	const char *more;    /* help text after the options, or NULL */
 	const struct cmd_option *options; /* or NULL */
 	struct cmd_common *common;        /* NULL: the command has its own --json, --color */
 	size_t min_args, max_args;        /* max_args 0 means none; CMD_ANY: no limit */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How csched explore tells what it found: explore.c, explore_lines.c, explore_page.c. */
+/* How csched explore reports what it found: explore.c, explore_lines.c, explore_page.c. */
 #ifndef CSCHED_CMD_EXPLORE_H
 #define CSCHED_CMD_EXPLORE_H
 

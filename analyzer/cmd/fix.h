@@ -26,7 +26,7 @@ struct fix_request {
 #define FIX_RUNS 500
 /* Where the advice is tried beside an explanation: without it and with it, */
 #define FIX_TRIED_RUNS 100
-#define FIX_TRIED_SECONDS 10.0 /* each of the two at most so long */
+#define FIX_TRIED_SECONDS 10.0 /* each of the two at most this long */
 
 /* Tries the advice of this explanation, and writes into it (and beside the trace) what that showed. */
 err_t fix_try(const struct fix_request *r, struct explanation *e);

@@ -12,7 +12,7 @@ struct native_request {
 	bool alternate;   /* enforce the order that does not fail */
 	bool gdb;         /* one run, under gdb, stopped at the failure */
 	bool json;
-	double time;           /* no further run after so many seconds; 0: no such limit */
+	double time;           /* no further run after this many seconds; 0: no such limit */
 	double limit;     /* seconds for one run; 0: from the recorded one */
 };
 

@@ -31,7 +31,7 @@ extern struct cmd_call source_root_option;
 
 /*
  * The command line of a command that reports: one argument, the options of the spec and those of the
- * report. The argument; NULL: *status is what the command returns now. program: takes what stands behind --, a program and
+ * report. The argument; NULL: *status is what the command returns now. program: takes what is given after --, a program and
  * its arguments, *program NULL when there is none; NULL: the command takes no program.
  */
 const char *solving_parse(struct cmd_spec *spec, struct report_options *report, int argc, char **argv,

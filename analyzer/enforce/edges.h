@@ -20,7 +20,7 @@ struct edges {
 /*
  * The root cause's pairs as the order has them, the order of all conflicting
  * accesses to the variables of the projection, and the order of the lock sections
- * a waiting thread might be in, and who is woken where several wait; nothing that the others imply. At most max, those
+ * a waiting thread might be in, and which thread is woken where several wait; nothing that the others imply. At most max, those
  * nearest to the failure. until: how many events of the order are to be kept.
  */
 void edges_that_matter(const struct sym_trace *t, const struct sched_answer *a, const struct dsp *d,

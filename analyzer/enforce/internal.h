@@ -6,14 +6,14 @@
 #include "analyzer/enforce/enforce.h"
 #include "analyzer/enforce/schedule.h"
 
-/* source: what others wait for. held: the thread waits behind it. False: it cannot be told. */
+/* source: what others wait for. held: the thread waits behind it. False: it is not known. */
 bool schedule_end_in(const struct enforce *e, struct schedule *s, const struct sym_trace *t, struct sched_ref r,
 		     bool source, bool held, struct schedule_end *out);
 /* Before the n-th execution of this instruction by a thread, be it no event. False: likewise. */
 bool schedule_end_at(const struct enforce *e, struct schedule *s, const char *thread, uint64_t pc, uint64_t n,
 		     struct schedule_end *out);
 void schedule_end_free(struct schedule_end *end);
-/* The edge between them, where both could be told; NULL: not. */
+/* The edge between them, where both are known; NULL: not. */
 struct schedule_edge *schedule_push(struct schedule *s, bool source_told, struct schedule_end source,
 				    bool target_told, struct schedule_end target);
 
@@ -26,7 +26,7 @@ void schedule_meetings(const struct enforce *e, struct schedule *s);
  */
 bool schedule_calls(const struct enforce *e, struct schedule *s, const struct sched_order *order, size_t until,
 		    const struct ext_call **last);
-/* Where its thread can be held behind that call. False: it cannot be told. */
+/* Where its thread can be held behind that call. False: it is not known. */
 bool schedule_call_end(const struct enforce *e, struct schedule *s, const struct ext_call *c, struct schedule_end *out);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Schedule files (common/control_format.h) on the analyzer's side: written by
  * explain, read to say where a run went another way, and mapped to a program
- * that was built anew.
+ * that was rebuilt.
  */
 #ifndef CSCHED_ENFORCE_SCHEDULE_H
 #define CSCHED_ENFORCE_SCHEDULE_H

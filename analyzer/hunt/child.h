@@ -1,6 +1,6 @@
 /*
  * One run of the program: in a session of its own, with a time limit, so that
- * whatever it leaves behind can be found and ended.
+ * the processes it leaves can be found and ended.
  */
 #ifndef CSCHED_HUNT_CHILD_H
 #define CSCHED_HUNT_CHILD_H

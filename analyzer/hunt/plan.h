@@ -28,7 +28,7 @@ struct plan {
 	bool ordered;             /* the run just planned needs tickets */
 };
 
-/* Maps (creating if needed) the file of learned sites; begins anew for another build. */
+/* Maps (creating if needed) the file of learned sites; starts again for another build. */
 err_t plan_sites_open(const char *path, uint64_t build, struct ctl_sites **out);
 void plan_sites_close(struct ctl_sites *s);
 void plan_free(struct plan *p);

@@ -3,7 +3,7 @@
  * What one shard of a hunt has learned, as a file; and what several have, as one.
  *
  * The file is text: a first line, the program, the sites it shares, then one or more shards with their runs, statuses and
- * failures, and a last line with a checksum of all others. It is written anew after each run, beside its name, and renamed: who is
+ * failures, and a last line with a checksum of all others. It is rewritten after each run, beside its name, and renamed: who is
  * killed loses the run that was under way. A merged file has more shards in it and nothing else, so merging is the union of two
  * sets: associative, and the same again when done twice.
  */

@@ -8,7 +8,7 @@
  * What a caller may rely on:
  *  - Modules may be missing, stripped, changed or hostile. Then answers have
  *    less detail (down to "libfoo.so+0x1234" and "0x7f..."), never a guess
- *    and never a crash. What was missing is told once per module: img_notes().
+ *    and never a crash. What was missing is reported once per module: img_notes().
  *  - `const char *` results and struct img_type belong to the set and live as
  *    long as it does. `char *` results belong to the caller: free().
  *  - Answers about a pc or a variable are cached; asking again is cheap.
@@ -189,7 +189,7 @@ size_t img_unwind_ends(struct img_set *set, const struct img_regs *regs, const s
 /* ---- data: types, values, names ---------------------------------------- */
 
 enum img_kind {
-	IMG_OPAQUE,   /* DWARF does not tell */
+	IMG_OPAQUE,   /* DWARF does not say */
 	IMG_SIGNED,
 	IMG_UNSIGNED,
 	IMG_CHAR,     /* printed as 97 'a' */
@@ -247,7 +247,7 @@ struct img_name {
  * Tried in order: global or static variable; thread-local; stack variable of a
  * frame of the accessing thread, then of the owner; what a pointer variable that
  * is live at the access points to; the heap object ("heap#3@list.c:12->count"
- * when the allocation's DWARF tells the type, else "heap#3@list.c:12+0x10"); symbol+offset;
+ * when the allocation's DWARF gives the type, else "heap#3@list.c:12+0x10"); symbol+offset;
  * "0x...".
  * A struct accessed as a whole keeps its own name.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reports that somebody else wrote (in redacted packs), made harmless before they are shown or stored: read as what csched
- * writes, and written anew. What csched does not write is left out, escaped, or refused.
+ * writes, and rewritten. What csched does not write is left out, escaped, or refused.
  */
 #ifndef CSCHED_REPORT_CLEAN_H
 #define CSCHED_REPORT_CLEAN_H

@@ -76,7 +76,7 @@ const char *rep_confidence_name(enum report_confidence c); /* "proved", ... */
 /* "It fails because", or what may be said at most. */
 const char *rep_because(const struct report *r);
 char *rep_headline(const struct report *r); /* "assertion ... failed in T0 at bank.c:61 (audit)" */
-/* Who executed a schedule and found what is claimed: "verified by replay, ..." */
+/* What executed a schedule and confirmed the claim: "verified by replay, ..." */
 char *rep_verdict(const struct report *r, enum dsp_which w);
 /* The heading of a schedule: says no more than was seen. */
 const char *rep_title(const struct report *r, enum dsp_which w);

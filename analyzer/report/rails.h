@@ -30,7 +30,7 @@ struct rail_picture {
 	VEC(struct rail_line) lines;
 	bool initial;  /* a value from before the first write is shown, */
 	bool flows;    /* a dataflow, */
-	bool waits;    /* who holds what another waits for */
+	bool waits;    /* the holder of what another waits for */
 	size_t wanted; /* columns that would show everything but source lines whole */
 };
 
