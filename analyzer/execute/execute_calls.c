@@ -280,11 +280,14 @@ static bool results_elsewhere(struct mach_run *r, struct run_thread *t, uint64_t
 			return false;
 	fx = trc_effects(l);
 	for (const struct trc_effect *f = trc_effect_next(&fx); f; f = trc_effect_next(&fx))
-		if (!mem_poke(r->m->mem, run_arg(r, argument_at(e, f->address)), trc_effect_bytes(f),
-			      f->length))
+		if (!mem_writable(r->m->mem, run_arg(r, argument_at(e, f->address)), f->length))
 			return false;
 	t->s.rec = at + 2;
+	/* It is seen after the call, like what was recorded; the arguments are in their registers still. */
 	exec_returns(r, l->result);
+	fx = trc_effects(l);
+	for (const struct trc_effect *f = trc_effect_next(&fx); f; f = trc_effect_next(&fx))
+		run_kernel_wrote(r, t, run_arg(r, argument_at(e, f->address)), trc_effect_bytes(f), f->length);
 	return true;
 }
 

@@ -78,8 +78,7 @@ static void tell_kernel_access(struct mach_run *r, struct run_thread *t, unsigne
 	}
 }
 
-static void kernel_wrote(struct mach_run *r, struct run_thread *t, uint64_t address,
-			 const uint8_t *bytes, size_t n)
+void run_kernel_wrote(struct mach_run *r, struct run_thread *t, uint64_t address, const uint8_t *bytes, size_t n)
 {
 	uint8_t held;
 
@@ -181,7 +180,7 @@ static void apply_effects(struct mach_run *r, struct run_thread *t, const struct
 		switch (e->kind) {
 		case TRC_EFFECT_WRITE:
 		case TRC_EFFECT_FILE:
-			kernel_wrote(r, t, e->address, trc_effect_bytes(e), e->length);
+			run_kernel_wrote(r, t, e->address, trc_effect_bytes(e), e->length);
 			break;
 		case TRC_EFFECT_MODULE:
 			m = module_of_mapping(r, e->address, l->tsc);
@@ -285,7 +284,7 @@ static enum action perform_signal(struct mach_run *r, struct run_thread *t)
 	const struct trc_signal *s = (const void *)run_head(t);
 	VexGuestAMD64State *g = &r->m->frame->g;
 
-	kernel_wrote(r, t, s->frame, s->bytes, s->frame_len);
+	run_kernel_wrote(r, t, s->frame, s->bytes, s->frame_len);
 	if (r->m->slots)
 		run_frame_shadow(r, s);
 	run_handler_state(r);
@@ -482,7 +481,7 @@ static enum action perform_clear(struct mach_run *r, struct run_thread *t)
 	if (t->s.clear_ordered && !r->free)
 		r->tickets[t->s.shard] = t->s.ticket + 1;
 	if (t->s.cleared)
-		kernel_wrote(r, t, t->s.cleared, (const uint8_t *)&t->s.clear_value, sizeof t->s.clear_value);
+		run_kernel_wrote(r, t, t->s.cleared, (const uint8_t *)&t->s.clear_value, sizeof t->s.clear_value);
 	if (t->s.exit) {
 		next_exit_word(t);
 		return ACT_CLEAR;

@@ -480,6 +480,8 @@ void run_undetermined(struct mach_run *r, const char *fmt, ...)
 
 /* blame.c */
 /* mappings.c */
+/* Memory that a call changed, for everybody who watches. */
+void run_kernel_wrote(struct mach_run *r, struct run_thread *t, uint64_t address, const uint8_t *bytes, size_t n);
 void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l);
 void run_apply_in_part(struct mach_run *r, const struct trc_enter *e); /* there was a hole */
 bool run_map_object(struct mach_run *r, uint64_t start, uint64_t end, unsigned prot, const struct trc_object *o);
