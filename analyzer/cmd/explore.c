@@ -415,7 +415,7 @@ static int explore(void *arg)
 	progress_end(&line);
 	int status = e ? cmd_fail("explore", e) : tell(c->o, c->name, &r);
 	if (c->shard.of)
-		explore_shard_explain(&r);
+		explore_shard_explain(&c->shard, &r);
 	explore_result_free(&r);
 	return status;
 }
@@ -426,6 +426,7 @@ static err_t prepare_shard(struct call *c, char **argv, char **coverage)
 	c->shard = (struct explore_shard){ .argv = argv, .out = c->o->out, .strategy = c->o->strategy, .index = c->x.shard,
 					   .of = c->x.shards, .seed = c->o->seed };
 	TRY(explore_shard_resume(&c->shard));
+	c->x.done = c->shard.resumed ? c->shard.before.runs : 0;
 	c->x.save = explore_shard_save;
 	c->x.save_arg = &c->shard;
 	c->x.coverage = *coverage = explore_shard_path(c->o->out, c->x.shard, c->x.shards, XPL_COVERAGE_SUFFIX);

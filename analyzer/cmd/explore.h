@@ -46,7 +46,7 @@ err_t explore_shard_number(const char *text, uint32_t *index, uint32_t *of);
 char *explore_shard_path(const char *out, uint32_t index, uint32_t of, const char *suffix);
 err_t explore_shard_resume(struct explore_shard *s);
 err_t explore_shard_save(void *shard, const struct explore_result *r);
-void explore_shard_explain(const struct explore_result *r);
+void explore_shard_explain(const struct explore_shard *s, const struct explore_result *r);
 void explore_shard_free(struct explore_shard *s);
 
 #endif

@@ -150,12 +150,27 @@ err_t explore_shard_save(void *arg, const struct explore_result *r)
 	return e;
 }
 
-/* A merge groups failures by the fingerprints of their causes, which are beside the traces then. */
-void explore_shard_explain(const struct explore_result *r)
+static void explain_once(const char *trace, uint32_t kind)
 {
+	char print[ASIDE_FINGERPRINT] = "";
+
+	if (!trace || !kind)
+		return;
+	aside_fingerprint(trace, print);
+	if (!*print)
+		aside_explain(trace, SECONDS_TO_EXPLAIN);
+}
+
+/*
+ * A merge groups failures by the fingerprints of their causes, which are beside the traces then. Those found
+ * before this shard was ended may not have been explained.
+ */
+void explore_shard_explain(const struct explore_shard *s, const struct explore_result *r)
+{
+	for (size_t i = 0; s->resumed && i < s->before.failures.n; i++)
+		explain_once(s->before.failures.v[i].trace, s->before.failures.v[i].kind);
 	for (size_t i = 0; i < r->failures.n; i++)
-		if (r->failures.v[i].trace && r->failures.v[i].kind)
-			aside_explain(r->failures.v[i].trace, SECONDS_TO_EXPLAIN);
+		explain_once(r->failures.v[i].trace, r->failures.v[i].kind);
 }
 
 void explore_shard_free(struct explore_shard *s)

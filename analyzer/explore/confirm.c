@@ -146,12 +146,13 @@ bool confirm_failed(void *arg, const struct xpl_seen *seen, enum xpl_bad bad, bo
 	return f->confirmed;
 }
 
-static bool has_confirmed(const struct explore_result *r)
+size_t confirm_count(const struct explore_result *r)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < r->failures.n; i++)
-		if (r->failures.v[i].confirmed)
-			return true;
-	return false;
+		n += r->failures.v[i].confirmed;
+	return n;
 }
 
 enum xpl_bad confirm_bad(uint32_t kind)
@@ -166,7 +167,7 @@ bool confirm_shake(struct session *s)
 	struct explore_failure f = { .schedule = d->schedules, .orders = 1, .attempts = 1, .shaken = true };
 	char *trace = NULL;
 
-	if (has_confirmed(s->res) || !xpl_shake_is_due(&s->shake))
+	if (confirm_count(s->res) || !xpl_shake_is_due(&s->shake))
 		return false;
 	bool open = false;
 	uint32_t kind = 0;

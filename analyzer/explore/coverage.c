@@ -162,6 +162,13 @@ static void doubt(struct xpl_drive *d)
 			d->known.v[i].status = d->known.v[i].earlier = XPL_OPEN;
 }
 
+/* What a shard had left open when it was ended it had not come to: that says nothing against a later proof. */
+static void forget_open(struct xpl_drive *d)
+{
+	for (size_t i = 0; i < d->known.n; i++)
+		d->known.v[i].from_file &= d->known.v[i].earlier != XPL_OPEN;
+}
+
 static err_t read_lines(struct reading *r, char *text)
 {
 	char *save = NULL;
@@ -183,6 +190,8 @@ static err_t read_lines(struct reading *r, char *text)
 	/* A shard's own file is of its own part. */
 	if (done != part.of && !r->d->o->shards)
 		doubt(r->d);
+	if (r->d->o->shards && !done)
+		forget_open(r->d);
 	return NULL;
 }
 

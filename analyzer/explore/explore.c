@@ -24,7 +24,7 @@
 #define LONG_INSNS 4000000ull /* of a recorded run: more is worth trying whether the machine's own order is shorter */
 #define LONGER 10u         /* ... times as many as the recorded run */
 #define SHARD_SEEDS 0x9e3779b97f4a7c15ull /* between two shards' random choices */
-#define SAVE_SECONDS 2.0   /* between two times that a shard keeps what it knows */
+#define SAVE_TIMES 10.0    /* as long as saving takes a shard explores before it saves again: a tenth of its time at most */
 
 /* ---- executing ---- */
 
@@ -58,22 +58,37 @@ static bool bad_exit(void *arg, int status)
 	return false;
 }
 
-/* A shard is to be useful after a kill. */
+/*
+ * A shard is to be useful after a kill at any instant, also between the two files. Failures come first: what
+ * is covered is not executed again, so a failure that is missing when its patterns are covered would be lost.
+ */
 static err_t save(struct session *s)
 {
 	const struct xpl_part part = { s->o->shard, s->o->shards, s->res->drive.exhausted };
+	double since = xpl_now();
 
-	s->saved = xpl_now();
+	s->confirmed = confirm_count(s->res);
+	if (s->o->save)
+		TRY(s->o->save(s->o->save_arg, s->res));
 	if (s->o->coverage)
 		TRY(xpl_coverage_write(&s->res->drive, s->res->images, s->o->shards ? &part : NULL, s->o->coverage));
-	return s->o->save ? s->o->save(s->o->save_arg, s->res) : NULL;
+	s->saved = xpl_now();
+	s->save_seconds = s->saved - since;
+	return NULL;
+}
+
+/* After every order, where saving is cheap beside it. */
+static bool is_time_to_save(const struct session *s)
+{
+	return s->o->shards && s->caught_up && !s->unsaved &&
+	       (xpl_now() - s->saved > SAVE_TIMES * s->save_seconds || confirm_count(s->res) > s->confirmed);
 }
 
 static bool on_progress(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->o->shards && s->res->images && !s->unsaved && xpl_now() - s->saved > SAVE_SECONDS)
+	if (is_time_to_save(s))
 		s->unsaved = save(s);
 	if (s->unsaved)
 		s->res->interrupted = true;
@@ -378,6 +393,7 @@ static err_t explore_from(struct session *s, const char *trace)
 	if (has_cut_off(first) && !s->drive.endless)
 		s->runner.most = MOST_INSNS;
 	err_t e = s->o->coverage ? xpl_coverage_read(&r->drive, r->images, s->o->coverage) : NULL;
+	s->caught_up = !e;
 	if (!e && r->looked_at)
 		e = all_in_turn(s);
 	if (!e && s->o->shards)
@@ -466,6 +482,8 @@ err_t explore_run(const struct explore_options *o, struct explore_result *res)
 		.deadline = o->max_seconds > 0 ? since + o->max_seconds : 0, .keep_going = o->keep_going || o->compare,
 		.bad_exit = bad_exit, .differs = o->differ ? differs : NULL, .failed = confirm_failed, .progress = on_progress, .arg = &s,
 	};
+	if (o->done)
+		s.drive.seed = xpl_mix(s.drive.seed, o->done);
 	s.native = (struct xpl_native){ .argv = o->argv, .shim = o->shim, .fail_exit = o->fail_exit,
 					.limit = o->run_limit > 0 ? o->run_limit : RUN_LIMIT };
 	xpl_drive_new(&res->drive, &s.drive, &s.executor);

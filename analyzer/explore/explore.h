@@ -32,6 +32,7 @@ struct explore_options {
 	bool compare;           /* mcr and random on the same run as well, for their curves */
 	unsigned jobs;          /* orders executed at a time; 0: one */
 	uint32_t shard, shards; /* the shard-th of so many, from 1; 0: all of it */
+	uint64_t done;          /* orders that this shard tried before it was ended: chance goes on after them */
 	/* Of a shard, now and then and in the end: what is known is to be kept. May be NULL. */
 	err_t (*save)(void *arg, const struct explore_result *r);
 	void *save_arg;
