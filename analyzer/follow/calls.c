@@ -203,20 +203,6 @@ static void apply_effects(struct mach_run *r, struct run_thread *t, const struct
 	vec_free(&other);
 }
 
-/*
- * Done at its entry: another thread may have mapped the same addresses anew before this one
- * noted its return, but hardly before it entered.
- */
-static void unmap(struct mach_run *r, struct run_thread *t, const struct trc_enter *e)
-{
-	const struct trc_leave *l = (const void *)run_head(t);
-
-	if (!l || l->rec.type != TRC_LEAVE || l->result)
-		return;
-	mem_unmap(r->m->mem, e->args[0], e->args[0] + e->args[1]);
-	shadow_forget_memory(r->m, e->args[0], e->args[1]);
-}
-
 /* back: NULL where the call has not returned yet. */
 static void child_starts(struct mach_run *r, uint32_t index, const struct trc_enter *call, const struct trc_leave *back)
 {
@@ -383,8 +369,7 @@ static enum action perform_enter(struct mach_run *r, struct run_thread *t)
 	r->res.syscalls++;
 	if (r->hooks && r->hooks->syscall && r->time >= r->hooks_from)
 		r->hooks->syscall(r->hooks->arg, t->index, e, NULL);
-	if (e->rec.flags == SYS_munmap)
-		unmap(r, t, e);
+	run_take_mapping(r, t->index, e, (const void *)run_head(t));
 	vfork_child_starts(r, t, e);
 	if (e->rec.flags == SYS_exit_group && !t->s.vforked) {
 		if (is_failing_exit(r, t))
@@ -421,7 +406,7 @@ static enum action perform_leave(struct mach_run *r, struct run_thread *t)
 		return ACT_RUN; /* rip is still at the instruction */
 	}
 	if (l->result >= 0 || l->result < -4095)
-		run_apply_mapping(r, e, l);
+		run_apply_mapping(r, t->index, e, l);
 	else if (l->result == -ENOMEM)
 		run_apply_in_part(r, e);
 	apply_effects(r, t, l, e->args[5]);

@@ -482,7 +482,9 @@ void run_undetermined(struct mach_run *r, const char *fmt, ...)
 /* mappings.c */
 /* Memory that a call changed, for everybody who watches. */
 void run_kernel_wrote(struct mach_run *r, struct run_thread *t, uint64_t address, const uint8_t *bytes, size_t n);
-void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l);
+/* What a call takes away, at its entry (l: its return, if that is known); what it maps, at its return. */
+void run_take_mapping(struct mach_run *r, uint32_t thread, const struct trc_enter *e, const struct trc_leave *l);
+void run_apply_mapping(struct mach_run *r, uint32_t thread, const struct trc_enter *en, const struct trc_leave *l);
 void run_apply_in_part(struct mach_run *r, const struct trc_enter *e); /* there was a hole */
 bool run_map_object(struct mach_run *r, uint64_t start, uint64_t end, unsigned prot, const struct trc_object *o);
 void run_note_shared(struct mach_run *r, uint64_t start, uint64_t end, bool file);

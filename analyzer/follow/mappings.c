@@ -91,29 +91,78 @@ static void detach_shared(struct mach_run *r, uint64_t start)
 	shadow_forget_memory(r->m, start, end - start);
 }
 
-static void remap(struct mach_run *r, const uint64_t *a, uint64_t to)
+/*
+ * Where memory is that a thread is moving: between its entry into mremap() and its return others may map what it has left, and
+ * may not have left yet where it goes. No program has anything there; if one does, it is moved at once, at the return.
+ */
+#define MOVING 0x300000000000ull
+#define MOVING_MOST (1ull << 36) /* bytes, of each thread */
+
+static uint64_t page_up(uint64_t n)
 {
-	uint64_t page = MEM_PAGE - 1, from_size = (a[1] + page) & ~page,
-		 to_size = (a[2] + page) & ~page;
-	const struct mem_map *map = mem_find(r->m->mem, a[0]);
+	return (n + MEM_PAGE - 1) & ~(uint64_t)(MEM_PAGE - 1);
+}
+
+static uint64_t moving(uint32_t thread)
+{
+	return MOVING + thread % 1024 * MOVING_MOST;
+}
+
+static bool is_failed(const struct trc_leave *l)
+{
+	return !l || l->rec.type != TRC_LEAVE || (uint64_t)l->result > -4096ull;
+}
+
+/*
+ * Another thread may have mapped the same addresses anew before this one noted its return, but hardly before it entered.
+ */
+void run_take_mapping(struct mach_run *r, uint32_t thread, const struct trc_enter *e, const struct trc_leave *l)
+{
+	struct mem *mem = r->m->mem;
+	uint64_t at = e->args[0], size = page_up(e->args[1]), to_size = page_up(e->args[2]), stays = 0;
+
+	if ((e->rec.flags != SYS_munmap && e->rec.flags != SYS_mremap) || is_failed(l) || !size)
+		return;
+	if (e->rec.flags == SYS_munmap) {
+		mem_unmap(mem, at, at + size);
+	} else if ((uint64_t)l->result == at) {
+		if (to_size >= size)
+			return;
+		stays = to_size;
+		mem_unmap(mem, at + stays, at + size);
+	} else if (!(e->args[3] & MREMAP_DONTUNMAP) && size <= MOVING_MOST &&
+		   !mem_overlaps(mem, moving(thread), moving(thread) + size)) {
+		mem_move(mem, at, size, moving(thread), size);
+	} else {
+		return;
+	}
+	shadow_forget_memory(r->m, at + stays, size - stays);
+}
+
+static void remap(struct mach_run *r, uint32_t thread, const uint64_t *a, uint64_t to)
+{
+	uint64_t from_size = page_up(a[1]), to_size = page_up(a[2]), from = a[0];
+	bool is_moving = to != from && from_size && !(a[3] & MREMAP_DONTUNMAP) && mem_find(r->m->mem, moving(thread));
+
+	if (is_moving)
+		from = moving(thread);
+	const struct mem_map *map = mem_find(r->m->mem, from);
 	struct mem_map was;
 
 	if (!map)
 		return;
 	was = *map;
 	if (to != a[0]) {
-		mem_move(r->m->mem, a[0], from_size, to, to_size);
+		mem_move(r->m->mem, from, from_size, to, to_size);
 		shadow_forget_memory(r->m, to, to_size);
-	} else if (to_size < from_size) {
-		mem_unmap(r->m->mem, to + to_size, to + from_size);
 	} else if (to_size > from_size && was.alias) {
 		mem_map_shared(r->m->mem, to + from_size, to + to_size, was.prot, was.alias + (a[0] - was.start) + from_size);
 	} else if (to_size > from_size) {
 		mem_map(r->m->mem, to + from_size, to + to_size, was.prot, was.file);
 	}
-	if (a[3] & 4 /* MREMAP_DONTUNMAP */ && was.alias)
+	if (a[3] & MREMAP_DONTUNMAP && was.alias)
 		mem_map_shared(r->m->mem, a[0], a[0] + from_size, was.prot, was.alias + (a[0] - was.start));
-	else if (a[3] & 4)
+	else if (a[3] & MREMAP_DONTUNMAP)
 		mem_map(r->m->mem, a[0], a[0] + from_size, was.prot, was.file);
 }
 
@@ -139,7 +188,7 @@ static void show_elsewhere(struct mach_run *r, const struct trc_leave *l, uint64
 }
 
 /* Changes of the address space, by number; only calls that succeeded. */
-void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const struct trc_leave *l)
+void run_apply_mapping(struct mach_run *r, uint32_t thread, const struct trc_enter *en, const struct trc_leave *l)
 {
 	const uint64_t *a = en->args;
 	uint64_t result = (uint64_t)l->result;
@@ -160,7 +209,7 @@ void run_apply_mapping(struct mach_run *r, const struct trc_enter *en, const str
 		mem_protect(mem, a[0], a[0] + a[1], (unsigned)a[2]);
 		break;
 	case SYS_mremap:
-		remap(r, a, result);
+		remap(r, thread, a, result);
 		break;
 	case SYS_brk:
 		set_brk(r, result);
