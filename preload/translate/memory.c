@@ -54,8 +54,8 @@ static void file_contents(struct call *k, uint64_t start, uint64_t len, int fd, 
 		return;
 	}
 	if ((st.st_mode & S_IFMT) != S_IFREG || (uint64_t)st.st_size <= offset ||
-	    !(prot & PROT_READ)) {
-		if (!(prot & PROT_READ))
+	    !(prot & TR_READABLE)) {
+		if (!(prot & TR_READABLE))
 			files_unread(start);
 		if ((st.st_mode & S_IFMT) != S_IFREG)
 			shim_note(false, "a device was mapped; its contents are not recorded");

@@ -266,7 +266,7 @@ static unsigned region_flags(const struct mapping *m, uint64_t start)
  */
 static bool may_read(const struct mapping *m, uint64_t start, uint64_t end)
 {
-	if (m->prot & PROT_READ)
+	if (m->prot & TR_READABLE)
 		return true;
 	if (!snap.copy || m->shared || m->file || (end - start > SCAN_FROM && next_touched(start, end) == start))
 		return false;

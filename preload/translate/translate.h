@@ -518,6 +518,8 @@ void tr_record_machine(void); /* kv records: what the analyzer must know of it *
 void tr_record_start(struct tr_ctx *c);
 uint32_t tr_xsave(struct tr_ctx *c, void *area); /* the application's, standard layout */
 
+/* What may be written can be read, too, on this processor. */
+#define TR_READABLE (1 | 2) /* PROT_READ, PROT_WRITE */
 /* snapshot.c, stop.c */
 void tr_snapshot(enum trc_stream stream);
 /*
