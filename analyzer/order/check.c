@@ -48,7 +48,7 @@ static struct order_check *alloc(const struct order_view *v)
 	c->wait_since = xcalloc(t->nthreads + 1, sizeof *c->wait_since);
 	c->round = xcalloc(t->nthreads + 1, sizeof *c->round);
 	c->now = 1;
-	c->diverge = SYM_NONE;
+	c->diverge = c->relax = SYM_NONE;
 	return c;
 }
 
@@ -117,6 +117,7 @@ static void copy_state(struct order_check *to, const struct order_check *from)
 	to->went_on = from->went_on;
 	to->end = from->end;
 	to->diverge = from->diverge;
+	to->relax = from->relax;
 }
 
 struct order_check *order_check_save(const struct order_check *c)
@@ -139,6 +140,11 @@ void order_check_restore(struct order_check *c, const struct order_check *saved)
 void order_check_set_diverge(struct order_check *c, uint32_t cond)
 {
 	c->diverge = cond;
+}
+
+void order_check_set_relax(struct order_check *c, uint32_t cond)
+{
+	c->relax = cond;
 }
 
 const struct order_view *order_check_view(const struct order_check *c)
@@ -284,6 +290,8 @@ static bool access_step(struct order_check *c, const struct sym_event *e)
 /* Behind the branch that goes elsewhere nothing is known of the thread's path. */
 static bool cond_counts(const struct order_check *c, uint32_t k)
 {
+	if (c->relax != SYM_NONE && !order_still_binds(c->v, k, c->relax))
+		return false;
 	return c->diverge == SYM_NONE || order_still_binds(c->v, k, c->diverge);
 }
 

@@ -55,6 +55,12 @@ void order_check_restore(struct order_check *c, const struct order_check *saved)
  * with that event.
  */
 void order_check_set_diverge(struct order_check *c, uint32_t cond);
+/*
+ * Or only forget the conditions of its thread from there on: the events stay.
+ * For branches on the way to the failure that decide no event, such as those
+ * of printing a number.
+ */
+void order_check_set_relax(struct order_check *c, uint32_t cond);
 
 enum order_status order_check_step(struct order_check *c, uint32_t event);
 /* Could it happen now, path conditions and values aside? Executes nothing. */

@@ -47,6 +47,7 @@ struct order_check {
 	uint32_t went_on;
 	uint32_t broken;
 	uint32_t diverge;           /* see order_check_set_diverge(), or SYM_NONE */
+	uint32_t relax;             /* see order_check_set_relax(), or SYM_NONE */
 	bool owner_of_shared;       /* false for a saved state */
 	uint64_t *values;           /* by symbol; shared with saved states */
 	struct expr_memo *memo;     /* likewise */

@@ -82,6 +82,7 @@ struct order_window *order_window_new(struct order_check *c, const uint32_t *ord
 	w->to_end = to == n;
 	w->end = end;
 	w->diverge = diverge;
+	w->relax = SYM_NONE;
 	for (size_t k = from; k < to; k++)
 		add_event(w, order[k]);
 	for (uint32_t i = 0; w->to_end && i < v->n; i++)

@@ -20,6 +20,7 @@ struct order_window {
 	uint32_t *events;   /* chain by chain */
 	uint32_t *local;    /* event -> its index in events[], or SYM_NONE */
 	size_t *place;    /* by local index: where it stands in the order it was made of */
+	uint32_t relax;     /* see order_check_set_relax(), or SYM_NONE */
 	uint32_t diverge;   /* view.conds[] number whose negation is looked for, or SYM_NONE:
 			     * its thread then ends where that branch is */
 };

@@ -241,6 +241,15 @@ static void use_witness(struct alternates *x, const uint32_t *cause, size_t ncau
 	accept(x, order, s->nwitness, edge, false);
 }
 
+/* Exact up to where the path is no longer the recorded one; there it ends. */
+static size_t exact_part(const struct work *w, const struct found *f)
+{
+	for (size_t k = 0; w->relax != SYM_NONE && k < f->n; k++)
+		if (f->order[k] == w->v->conds[w->relax].after)
+			return k + 1;
+	return f->n;
+}
+
 static void export(struct alternates *x)
 {
 	struct work *w = x->w;
@@ -254,13 +263,13 @@ static void export(struct alternates *x)
 		const struct found *f = &x->found.v[i];
 		struct sched_alternate *a = &w->a->alternates[i];
 
-		work_export(w, f->order, f->n, false, &a->order);
+		work_export(w, f->order, exact_part(w, f), false, &a->order);
 		if (f->edge != SYM_NONE) {
 			a->inverted.before = order_view_ref(w->v, x->s->edges.v[f->edge].before);
 			a->inverted.after = order_view_ref(w->v, x->s->edges.v[f->edge].after);
 		}
 		a->single = f->single;
-		uint32_t left = x->s->diverge;
+		uint32_t left = x->s->diverge != SYM_NONE ? x->s->diverge : w->relax;
 
 		a->path_differs = left != SYM_NONE;
 		if (a->path_differs)

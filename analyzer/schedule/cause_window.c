@@ -137,10 +137,22 @@ static struct study *find_branch(struct work *w, bool *all)
 	struct branch branches[BRANCHES];
 	bool firm = false;
 	size_t n = find_branches(w, branches, &firm);
-	double end = w->limit.spent + BRANCH_ALL;
+	double end = w->limit.spent + BRANCH_ALL, relaxed_end = w->limit.spent + RELAX_ALL;
 	struct study *s = NULL;
 	bool proved[BRANCHES] = { false };
 
+	/* First those that decide nothing on the way to the failure's own condition. */
+	for (size_t k = 0; !w->always && k < n && !s && !work_stopped(w) && w->limit.spent < relaxed_end; k++) {
+		bool none;
+
+		if (!w->v->t->failure.condition ||
+		    w->v->conds[branches[k].cond].thread != w->v->t->failure.thread)
+			continue;
+		w->relax = branches[k].cond;
+		s = find_window(w, SYM_NONE, w->n, first_size(w), first_size(w), BRANCH_ASK, &none);
+		if (!s)
+			w->relax = SYM_NONE;
+	}
 	for (size_t pass = 0; pass < sizeof passes / sizeof *passes && !s; pass++) {
 		for (size_t k = 0; k < n && !s && !work_stopped(w) && w->limit.spent < end; k++) {
 			size_t first = first_size(w);
@@ -201,7 +213,8 @@ struct study *find_study(struct work *w)
 	bool proved = true, none = true;
 	struct study *s = NULL;
 
-	if (same_path && !range_always_fails(w->v))
+	w->always = range_always_fails(w->v);
+	if (same_path && !w->always)
 		s = find_same_path(w, &proved);
 	if (!s && !work_stopped(w))
 		s = find_branch(w, &none);

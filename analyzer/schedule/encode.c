@@ -131,6 +131,8 @@ static bool cond_applies(const struct encoding *c, uint32_t k)
 
 	if (c->w->diverge != SYM_NONE && !order_still_binds(c->v, k, c->w->diverge))
 		return false;
+	if (c->w->relax != SYM_NONE && !order_still_binds(c->v, k, c->w->relax))
+		return false;
 	if (k >= c->v->first_late)
 		return c->w->to_end && c->w->diverge == SYM_NONE;
 	return d->after != SYM_NONE && order_window_has(c->w, d->after) &&

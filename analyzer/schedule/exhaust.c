@@ -294,6 +294,7 @@ enum smt_result exhaust_window(struct study *s, const uint32_t *keep, size_t nke
 	find_alone(&x);
 	order_check_restore(s->run, s->base);
 	order_check_set_diverge(s->run, s->diverge);
+	order_check_set_relax(s->run, s->w->relax);
 	found = do_alone(&x) && walk(&x);
 	work_executed(s->w, x.nseen * STATE_COST);
 	free(x.seen);

@@ -29,6 +29,8 @@
 	X(size_t, EXHAUST_STATES, 40000, "states", "about a quarter of a second") \
 	X(double, SAME_PATH_ASK, 3.0, "effort", "along the recorded path, before branches: a sum that is always the same takes for ever") \
 	X(double, BRANCH_QUICK, 0.1, "effort per branch", "all are tried a little ...") \
+	X(double, BRANCH_ASK, 0.5, "effort per branch", "where nothing is decided on the way to the failure's condition, ...") \
+	X(double, RELAX_ALL, 4.0, "effort", "... for all of these") \
 	X(double, BRANCH_ALL, 20.0, "effort", "for all branches") \
 	X(size_t, MOST_VALUES, 4096, "values", "of a variable that are tried one by one") \
 	/* the cause */ \

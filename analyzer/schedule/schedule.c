@@ -18,7 +18,7 @@ static bool stop_asked(void *arg)
 
 static void work_init(struct work *w, const struct sym_trace *t, const struct sched_options *o)
 {
-	*w = (struct work){ .o = o, .phase = "failing schedule" };
+	*w = (struct work){ .o = o, .phase = "failing schedule", .relax = SYM_NONE };
 	w->v = order_view_new(t, o->model, o->use_times);
 	w->timeless = order_view_new(t, o->model, false);
 	w->limit = (struct smt_limit){ .stop = stop_asked, .arg = w, .most = o->effort };

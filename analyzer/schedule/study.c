@@ -184,6 +184,7 @@ struct study *study_new(struct work *w, size_t window, size_t to, uint32_t diver
 	s->from = before_sleepers(w, to > window ? to - window : 0);
 	c = work_state(w, s->from, ORDER_ONWARD);
 	s->win = order_window_new(c, w->order, s->from, to, w->n, ORDER_ONWARD, diverge, w->trim);
+	s->win->relax = w->relax;
 	s->enc = encode_new(s->win, &w->limit, false);
 	if (!s->enc->contradiction)
 		collect_edges(s);

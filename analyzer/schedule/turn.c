@@ -72,6 +72,7 @@ bool study_avoids(struct study *s, const uint32_t *order, size_t n)
 {
 	order_check_restore(s->run, s->base);
 	order_check_set_diverge(s->run, s->diverge);
+	order_check_set_relax(s->run, s->w->relax);
 	work_executed(s->w, n);
 	for (size_t k = 0; k < n; k++)
 		if (order_check_step(s->run, order[k]) != ORDER_OK)

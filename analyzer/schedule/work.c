@@ -55,6 +55,7 @@ bool work_avoids(struct work *w, const uint32_t *order, size_t n, uint32_t diver
 	bool good;
 
 	order_check_set_diverge(c, diverge);
+	order_check_set_relax(c, w->relax);
 	good = order_check_run(c, order, n, &at) == ORDER_OK && order_check_avoids(c);
 	order_check_free(c);
 	return good;

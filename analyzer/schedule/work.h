@@ -20,6 +20,8 @@ struct work {
 	uint32_t *order;       /* a total order of all events but pending ones */
 	size_t n;
 	uint64_t *rank;        /* by event: its place in order[]; pending ones at the end */
+	uint32_t relax;        /* for studies: see order_check_set_relax(), or SYM_NONE */
+	bool always;           /* range_always_fails() */
 	bool trim;             /* for studies: see order_window_new() */
 	enum sched_keeps keeps; /* what reduce_switches() keeps */
 	size_t study_events;   /* how many a window for what-if questions may hold */
