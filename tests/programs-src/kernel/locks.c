@@ -76,8 +76,11 @@ int main(void)
 	sem_t s;
 	sem_init(&s, 0, 2);
 	int v;
-	SAY("%d %d %d", sem_wait(&s), sem_trywait(&s), sem_trywait(&s));
-	SAY("%d %s", sem_timedwait(&s, &(struct timespec){1, 0}), ername(errno));
+	/* One after the other: the arguments of one call have no order, and the last of these waits if it is not the first. */
+	SAY("%d", sem_wait(&s));
+	SAY("%d", sem_trywait(&s));
+	SAY("%d", sem_trywait(&s));
+	R(sem_timedwait(&s, &(struct timespec){1, 0}));
 	sem_getvalue(&s, &v);
 	SAY("%d", v);
 	pthread_cond_t c;
@@ -93,8 +96,10 @@ int main(void)
 	SAY("%d %d %d", mtx_lock(&mt), mtx_lock(&mt), mtx_timedlock(&mt, &(struct timespec){1, 0}));
 	sem_t *ns = sem_open("/csched-kernel-s", O_CREAT, 0600, 1);
 	sem_unlink("/csched-kernel-s");
-	if (ns != SEM_FAILED)
-		SAY("%d %d", sem_wait(ns), sem_trywait(ns));
+	if (ns != SEM_FAILED) {
+		SAY("%d", sem_wait(ns));
+		SAY("%d", sem_trywait(ns));
+	}
 	pthread_attr_t at;
 	pthread_getattr_np(pthread_self(), &at);
 	size_t gs;
