@@ -204,6 +204,8 @@ static size_t made_by(struct locks *l, const struct word *w, uint64_t *now)
 
 	while (n < w->touches.n && w->touches.v[n].e->op != SYM_RMW && w->touches.v[n].e->thread == w->touches.v[0].e->thread)
 		n++;
+	while (n && w->touches.v[n - 1].e->op != SYM_WRITE) /* who takes it may look before */
+		n--;
 	for (size_t i = n; n && i < w->touches.n; i++) {
 		uint32_t thread = w->touches.v[i].e->thread;
 
