@@ -420,7 +420,8 @@ bool dsp_match_came_and_went(const struct dsp_case *c, struct dsp_hint *h)
 
 bool dsp_match_lost_wakeup(const struct dsp_case *c, struct dsp_hint *h)
 {
-	return wakeup_hint(c->m, h);
+	/* Where no order passes, it is not the order of the two. */
+	return !c->a->tried_always && !c->a->deterministic && wakeup_hint(c->m, h);
 }
 
 /* ---- a condition that is tested once ---- */
