@@ -299,7 +299,18 @@ static void behind_a_barrier(struct fixture *fx)
 	fixture_alternate(fx, "00 1 2 1 222 1");
 }
 
+/* The same, and no order that was tried passes: then it is not that one came before the other. */
+static void lost_in_every_order(struct fixture *fx)
+{
+	lost_wakeup(fx);
+	fx->answer.tried_always = true;
+	fx->answer.ncause = 0; /* as the judge leaves it */
+	while (fx->answer.nalternates)
+		sched_order_free(&fx->answer.alternates[--fx->answer.nalternates].order);
+}
+
 static const struct expected table[] = {
+	{ "a wake-up in a program that always fails", lost_in_every_order, DSP_HINT_NONE, { 0 }, DSP_HINT_NONE, 0 },
 	{ "a lost wake-up", lost_wakeup, DSP_HINT_ORDER,
 	  { "T0.1 signals `ready' at wake.c:10", "before T0.2 waits at wake.c:21" },
 	  DSP_HINT_NONE, 0 },
