@@ -4,7 +4,7 @@ static pthread_spinlock_t sp;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_key_t key[3];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int ser, cnt, onces;
+static int ser, cnt, dtors, onces;
 static pthread_mutex_t pm = PTHREAD_MUTEX_INITIALIZER;
 static void o(void)
 {
@@ -13,7 +13,7 @@ static void o(void)
 static void d0(void *p)
 {
 	pthread_mutex_lock(&pm);
-	cnt += (long)p;
+	dtors += (long)p;
 	pthread_mutex_unlock(&pm);
 }
 static void d1(void *p)
@@ -61,7 +61,7 @@ int main()
 		pthread_join(p[i], &r);
 		s += (long)r;
 	}
-	SAY("%ld ser %d cnt %d once %d", s, ser, cnt, onces);
+	SAY("%ld ser %d cnt %d dtors %d once %d", s, ser, cnt, dtors, onces);
 	pthread_mutexattr_t ma;
 	pthread_mutexattr_init(&ma);
 	pthread_mutex_t m;
