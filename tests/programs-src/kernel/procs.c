@@ -71,8 +71,13 @@ int main(int argc, char **argv)
 	}
 	R(wait(&st) == p);
 	SAY("%x", st);
+	/* The child ends only once its parent has seen it continued: else the wait may see the end instead. */
+	int seen[2];
+	pipe2(seen, O_CLOEXEC);
 	if (!(p = fork())) {
+		char c;
 		raise(SIGSTOP);
+		read(seen[0], &c, 1);
 		_exit(2);
 	}
 	R(waitpid(p, &st, WUNTRACED) == p);
@@ -80,6 +85,9 @@ int main(int argc, char **argv)
 	kill(p, SIGCONT);
 	R(waitpid(p, &st, WCONTINUED) == p);
 	SAY("%x", st);
+	write(seen[1], "", 1);
+	close(seen[0]);
+	close(seen[1]);
 	R(waitpid(p, &st, 0) == p);
 	SAY("%x", st);
 	memset(&si, 0, sizeof si);
