@@ -62,8 +62,17 @@ int main(void)
 	unsigned char *w = mmap(0, 8192, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	w[0] = 1;
 	w[4096] = 2;
-	unsigned char *w2 = mremap(w, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, e + 4096);
-	SAY("%d %d", w2[0], w2[4096]);
+	/* Onto itself is refused, wherever the kernel put it; what came back is no address. */
+	unsigned char *w2 = mremap(w, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, w + 4096);
+	SAY("%d", w2 == MAP_FAILED);
+	s = sigsetjmp(j, 1);
+	if (!s)
+		SAY("%d", w2[0]);
+	else
+		SAY("sig %d", s);
+	unsigned char *to = mmap(0, 8192, 0, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	w2 = mremap(w, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	SAY("%d %d %d", w2 == to, w2[0], w2[4096]);
 	unlink("mremaps.tmp");
 	return 0;
 }
