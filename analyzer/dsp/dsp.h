@@ -231,6 +231,8 @@ const char *dsp_subject(const struct sym_trace *t, const struct sym_event *e);
 const char *dsp_basename(const char *path);
 
 bool dsp_is_runtime(const struct sym_frame *f);
+/* Of a library of the run-time's own: what its sources are called says nothing to the program's author. */
+bool dsp_is_in_runtime_module(const struct sym_frame *f);
 /* Its place as text: "crash.c:31", or the best there is; malloc'd. */
 char *dsp_where(const struct sym_trace *t, struct sched_ref r);
 /* "reads", "locks": what an operation does, third person. */

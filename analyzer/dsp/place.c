@@ -15,14 +15,19 @@ const char *dsp_basename(const char *path)
 bool dsp_is_runtime(const struct sym_frame *f)
 {
 	return (f->file && runtime_header(f->file)) ||
-	       (f->module && runtime_module(dsp_basename(f->module)));
+	       dsp_is_in_runtime_module(f);
+}
+
+bool dsp_is_in_runtime_module(const struct sym_frame *f)
+{
+	return f->module && runtime_module(dsp_basename(f->module));
 }
 
 bool dsp_is_in_library(const struct sym_trace *t, const struct sym_event *e)
 {
 	const struct sym_stack *k = e->stack < t->nstacks ? &t->stacks[e->stack] : NULL;
 
-	return k && k->n && k->frames[0].module && runtime_module(dsp_basename(k->frames[0].module));
+	return k && k->n && dsp_is_in_runtime_module(&k->frames[0]);
 }
 
 const struct sym_frame *dsp_place(const struct sym_trace *t, const struct sym_event *e)
@@ -231,7 +236,7 @@ char *dsp_where(const struct sym_trace *t, struct sched_ref r)
 	const struct sym_frame *f = dsp_place(t, e);
 
 	/* The program has no line there: its thread has ended, or not begun. */
-	if (f && f->module && runtime_module(dsp_basename(f->module)))
+	if (f && dsp_is_in_runtime_module(f))
 		return xstrdup(dsp_basename(f->module));
 	if (f && f->file && f->line)
 		return xasprintf("%s:%u", dsp_basename(f->file), f->line);

@@ -85,6 +85,12 @@ static bool enumerator(Dwarf_Die *die, uint64_t mask, uint64_t *value)
 
 enum { MOST_ENUMERATORS = 256 };
 
+/* "_S_red": C and C++ keep such names for their libraries, so it is none that the program's author has written. */
+static bool is_reserved(const char *name)
+{
+	return *name == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'));
+}
+
 char *img_enumerators(const struct img_type *type)
 {
 	uint64_t mask = type->size >= 8 ? ~0ull : (1ull << type->size * 8) - 1, value;
@@ -97,7 +103,7 @@ char *img_enumerators(const struct img_type *type)
 	do {
 		const char *name = img_die_name(&die);
 
-		if (name && enumerator(&die, mask, &value) && !strpbrk(name, " ="))
+		if (name && !is_reserved(name) && enumerator(&die, mask, &value) && !strpbrk(name, " ="))
 			strbuf_fmt(&b, "%s%s=%llu", b.n ? " " : "", name, (unsigned long long)value);
 	} while (++n < MOST_ENUMERATORS && dwarf_siblingof(&die, &die) == 0);
 	return b.n ? strbuf_take(&b) : NULL;

@@ -29,6 +29,11 @@ const char *rep_frame_name(const struct sym_frame *f)
 		       "library code" : f->function;
 }
 
+const char *rep_frame_file(const struct sym_frame *f)
+{
+	return dsp_is_in_runtime_module(f) ? NULL : f->file;
+}
+
 bool rep_frame_matters(const struct sym_frame *f)
 {
 	static const char *const noise[] = {
@@ -62,7 +67,7 @@ void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event 
 			strbuf_str(b, " < ...");
 			return;
 		}
-		strbuf_fmt(b, "%s%s", shown++ ? " < " : "", f->function);
+		strbuf_fmt(b, "%s%s", shown++ ? " < " : "", rep_frame_name(f));
 	}
 }
 

@@ -54,12 +54,12 @@ void html_stack(FILE *f, const struct report *r, const struct sym_event *e)
 		fputs("<li><code>", f);
 		html_text(f, x->function);
 		fputs("</code> <span class=\"file\">", f);
-		if (x->file) {
+		if (rep_frame_file(x)) {
 			html_text(f, x->file);
 			if (x->line)
 				fprintf(f, ":%u", x->line);
 		} else if (x->module) {
-			html_text(f, x->module);
+			html_text(f, rep_frame_is_library(x) ? dsp_basename(x->module) : x->module);
 		}
 		fputs("</span></li>", f);
 	}
@@ -70,7 +70,7 @@ static void excerpt(FILE *f, const struct report *r, const struct sym_frame *p)
 {
 	bool any = false;
 
-	if (!r->source_line || !p || !p->file || !p->line)
+	if (!r->source_line || !p || !rep_frame_file(p) || !p->line)
 		return;
 	for (uint32_t line = p->line > EXCERPT ? p->line - EXCERPT : 1; line <= p->line + EXCERPT;
 	     line++) {
@@ -111,7 +111,7 @@ static void more(FILE *f, const struct report *r, const struct dsp_event *d,
 	if (!r->redact) /* a program's own text */
 		fact(f, "Name", t->threads[d->ref.thread].name);
 	if (v->place)
-		fact(f, "Function", v->place->function);
+		fact(f, "Function", rep_frame_name(v->place));
 	if (var) {
 		fact(f, "Variable", var->name);
 		fact(f, "Type", var->type);

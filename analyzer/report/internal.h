@@ -55,6 +55,8 @@ void rep_event_value(const struct report *r, const struct sym_event *e, uint64_t
 bool rep_frame_is_library(const struct sym_frame *f);
 /* What it is called in a report: "library code" for a library's own functions. */
 const char *rep_frame_name(const struct sym_frame *f);
+/* Its source file; NULL also where a run-time library has one, for it is the library's name that says something there. */
+const char *rep_frame_file(const struct sym_frame *f);
 void rep_stack(struct strbuf *b, const struct report *r, const struct sym_event *e, size_t max);
 /* What a thread is: its name, or the function it runs; "" when unknown. */
 const char *rep_thread_label(const struct report *r, uint32_t thread);

@@ -14,8 +14,8 @@ static void stack(struct json *j, const struct report *r, const struct sym_event
 
 		json_object(j, NULL);
 		json_str(j, "function", rep_frame_name(f));
-		json_str(j, "file", f->file);
-		if (f->line)
+		json_str(j, "file", rep_frame_file(f));
+		if (rep_frame_file(f) && f->line)
 			json_uint(j, "line", f->line);
 		else
 			json_null(j, "line");
@@ -36,8 +36,8 @@ static void event_but_stack(struct json *j, const struct report *r, const struct
 	json_str(j, "thread", v.thread);
 	json_uint(j, "index", ref.index);
 	json_str(j, "op", sym_op_name(v.e->op));
-	json_str(j, "file", v.place ? v.place->file : NULL);
-	if (v.place && v.place->line)
+	json_str(j, "file", v.place ? rep_frame_file(v.place) : NULL);
+	if (v.place && rep_frame_file(v.place) && v.place->line)
 		json_uint(j, "line", v.place->line);
 	else
 		json_null(j, "line");

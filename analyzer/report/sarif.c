@@ -180,12 +180,12 @@ static void location(struct json *j, const struct report *r, struct sched_ref re
 {
 	const struct sym_frame *p = dsp_place(r->trace, order_event_at(r->trace, ref));
 
-	if (p && p->file)
+	if (p && rep_frame_file(p))
 		physical(j, p);
 	if (p) {
 		json_array(j, "logicalLocations");
 		json_object(j, NULL);
-		json_str(j, "name", p->function);
+		json_str(j, "name", rep_frame_name(p));
 		json_str(j, "kind", "function");
 		json_end(j);
 		json_end(j);
@@ -204,7 +204,7 @@ static void flow_stack(struct json *j, const struct report *r, const struct sym_
 
 		json_object(j, NULL);
 		json_object(j, "location");
-		if (f->file)
+		if (rep_frame_file(f))
 			physical(j, f);
 		message(j, rep_frame_name(f));
 		json_end(j);

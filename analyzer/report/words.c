@@ -115,7 +115,7 @@ static char *source_of(const struct report *r, const struct sym_frame *f)
 	const char *line = NULL;
 	size_t n;
 
-	if (r->source_line && f && f->file && f->line)
+	if (r->source_line && f && rep_frame_file(f) && f->line)
 		line = r->source_line(r->source_arg, f->file, f->line);
 	if (!line)
 		return NULL;
@@ -355,7 +355,7 @@ char *rep_headline(const struct report *r)
 		/* Some failures name their place themselves. */
 		if (place && (place->file || strcmp(place->function, "?")) && !strstr(text, where))
 			strbuf_fmt(&b, " at %s", where);
-		if (place && place->file && place->line)
+		if (place && rep_frame_file(place) && place->line)
 			strbuf_fmt(&b, " (%s)", place->function);
 		free(where);
 	}

@@ -215,9 +215,14 @@ static enum ext_quality quality_of(const struct img_name *n)
 static char *of_library(char *text)
 {
 	static const char *const inner[] = { "std::sys::", "core::", "alloc::" };
-	char *plus = strstr(text, "+0x"), *so = strstr(text, ".so");
+	char *so = strstr(text, ".so");
 
-	if (plus && so && so < plus)
+	/* The object's own offset comes before its library: "heap#5+0x84@libgomp.so.1+0xd138". */
+	while (so && !strchr(".+", so[3]))
+		so = strstr(so + 3, ".so");
+	char *plus = so ? strstr(so, "+0x") : NULL;
+
+	if (plus)
 		*plus = '\0';
 	for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
 		if (strncmp(text, inner[i], strlen(inner[i])))
