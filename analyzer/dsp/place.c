@@ -209,6 +209,9 @@ char *dsp_via(const struct sym_trace *t, const struct sym_event *e)
 		return NULL;
 	if (is_rust_library(place[-1].file))
 		return without_modules(place[-1].function);
+	/* Of a function without a name only the library is known. */
+	if (strstr(place[-1].function, ".so") && strstr(place[-1].function, "+0x"))
+		return NULL;
 	if (!strstr(place[-1].function, "::"))
 		return spoken_name(place[-1].function);
 	char *path = without_templates(place[-1].function);
