@@ -404,10 +404,24 @@ static void describe_divergence(struct mach_run *r)
 	add_reason(r, "", unrecorded(r));
 }
 
+/* An address as reports name it: without offsets, nor the linker's own names for what it makes. */
+static char *spoken_address(struct mach_run *r, uint64_t address)
+{
+	uint64_t offset;
+	const char *name = img_symbol(r->images, address, &offset);
+	struct img_module *m = img_module_at(r->images, address);
+
+	if (!name)
+		return m ? xstrdup(img_module_name(m)) : xasprintf("0x%" PRIx64, address);
+	if (!strcmp(name, "_GLOBAL_OFFSET_TABLE_"))
+		return xstrdup("the dynamic linker's table");
+	return xstrdup(strstr(name, "@plt") ? "a call into a library" : name);
+}
+
 static void tell_buffered(struct mach_run *r, const struct mach_forced *f, const char *what,
 			  const char *place)
 {
-	char *store = img_symbol_text(r->images, f->store_pc);
+	char *store = spoken_address(r, f->store_pc);
 
 	run_note(r, "%s's load of %s at %s saw 0x%" PRIx64 ": the store of %s at %s was still in its "
 		 "store buffer", trc_thread_id(r->t, f->thread), what, place, f->value,
@@ -428,8 +442,8 @@ static void tell_forced(struct mach_run *r)
 			run_undetermined(r, "%zu forced loads in all", r->forced.n);
 			return;
 		}
-		place = img_symbol_text(r->images, f->pc);
-		what = img_symbol_text(r->images, f->address);
+		place = spoken_address(r, f->pc);
+		what = spoken_address(r, f->address);
 		if (f->buffered)
 			tell_buffered(r, f, what, place);
 		else if (f->logged)
