@@ -141,8 +141,8 @@ void dsp_say_intruder_at(struct strbuf *b, const struct sym_trace *t, const stru
 
 	while (n > 0 && (strcmp(frames[n - 1]->function, from->function) || strcmp(frames[n - 1]->file, from->file)))
 		n--;
-	/* The same call in both threads: which of the two it is only the place inside of it says. */
-	if (n && frames[n - 1]->line != from->line && frames[n - 1]->line != to->line)
+	/* One and the same call in both threads: only the place inside of it says more. */
+	if (n && (from->line != to->line || frames[n - 1]->line != from->line))
 		strbuf_fmt(b, "%s:%u", dsp_basename(frames[n - 1]->file), frames[n - 1]->line);
 	else
 		dsp_say_at(b, t, r->intruder);
