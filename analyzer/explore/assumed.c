@@ -41,7 +41,9 @@ static bool is_one_of(const uint16_t *v, size_t n, unsigned nr)
 
 #define IS_ONE_OF(v, nr) is_one_of(v, sizeof(v) / sizeof *(v), nr)
 
-static bool is_timed(unsigned op)
+#define TIMED "timed waits end as in the orders seen: woken or timed out"
+
+bool xpl_assumed_timed(unsigned op)
 {
 	return op == TRC_OP_TIMEDWAIT || op == TRC_OP_TIMEDLOCK || op == TRC_OP_TIMEDRDLOCK || op == TRC_OP_TIMEDWRLOCK ||
 	       op == TRC_OP_SEM_TIMEDWAIT || op == TRC_OP_TIMEDJOIN;
@@ -64,7 +66,7 @@ static bool look_at(struct finding *f, const struct trc_rec *rec, const struct t
 		return IS_ONE_OF(answers, rec->flags) || (IS_ONE_OF(changes, rec->flags) && !is_output(enter));
 	case TRC_SYNC:
 		op = TRC_SYNC_OP(rec->flags);
-		f->timed += is_timed(op);
+		f->timed += xpl_assumed_timed(op);
 		f->cancelled += op == TRC_OP_CANCEL;
 		return false;
 	case TRC_SIGNAL:
@@ -116,6 +118,19 @@ static void tell_calls(const struct finding *f, xpl_assumed *out)
 	strbuf_free(&b);
 }
 
+void xpl_assumed_add_timed(xpl_assumed *out)
+{
+	vec_push(out, xstrdup(TIMED));
+}
+
+bool xpl_assumed_has_timed(const xpl_assumed *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (!strcmp(v->v[i], TIMED))
+			return true;
+	return false;
+}
+
 void xpl_assumed_find(const struct trc *t, xpl_assumed *out)
 {
 	struct finding f = { .talkers = 0 };
@@ -124,7 +139,7 @@ void xpl_assumed_find(const struct trc *t, xpl_assumed *out)
 		look_at_thread(&f, &t->threads.v[i]);
 	tell_calls(&f, out);
 	if (f.timed)
-		vec_push(out, xstrdup("timed waits end as in the orders seen: woken or timed out"));
+		xpl_assumed_add_timed(out);
 	if (f.cancelled)
 		vec_push(out, xstrdup("a cancelled thread is cancelled where it was"));
 	if (f.signals)

@@ -179,6 +179,7 @@ static void take_in(struct xpl_drive *d, struct xpl_trace *t, uint32_t number)
 	if (!xpl_patterns(t, take_pattern, &taking, d->filtered) && !d->late)
 		d->cut = true;
 	d->cut |= t->cut;
+	d->timed |= t->timed;
 	estimate = xpl_patterns_estimate(t, by_kind);
 	if (estimate > d->estimate) {
 		d->estimate = estimate;

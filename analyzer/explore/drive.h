@@ -98,6 +98,7 @@ struct xpl_drive {
 	bool first_found;
 	bool exhausted, stopped, over; /* over: the budget */
 	bool late;                     /* work was given up in the middle: time, or asked to */
+	bool timed;                    /* some thread waited with a time limit, in some order */
 	bool cut;                      /* some trace had more events than are looked at */
 	uint64_t told;                 /* patterns, for xpl_drive_stops() */
 	bool unknown_left;             /* orders were not executed to their end: what they hide is open */

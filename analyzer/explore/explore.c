@@ -412,6 +412,8 @@ static err_t explore_from(struct session *s, const char *trace)
 	if (s->o->argv && !s->o->trace && s->o->on == EXPLORE_AUTO && s->drive.deadline > 0)
 		xpl_shake_begin(&s->shake);
 	TRY(xpl_drive_go(&r->drive, first));
+	if (r->drive.timed && !xpl_assumed_has_timed(&r->assumed))
+		xpl_assumed_add_timed(&r->assumed);
 	s->shake.since = 0;
 	keep_curve(r, 0, strategy_names[s->o->strategy], &r->drive);
 	if (!r->interrupted)

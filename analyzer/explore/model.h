@@ -89,6 +89,7 @@ struct xpl_trace {
 	VEC(struct xpl_var) vars;
 	VEC(struct xpl_object) objects;
 	bool cut;     /* there were more events than are looked at */
+	bool timed;   /* some thread waited with a time limit */
 	uint32_t exits; /* the thread that ended the process, and did not end itself; XPL_NONE: not known */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* From what was noted of an execution to a trace: which memory is shared, and what happened to it. */
+#include "analyzer/explore/assumed.h"
 #include "analyzer/explore/observe_internal.h"
 
 #include <string.h>
@@ -179,6 +180,7 @@ static void build_sync(struct building *b, const struct raw *r)
 	bool done = TRC_SYNC_AT(r->op_at) == TRC_AT_DONE, ok = !r->result;
 	uint32_t o;
 
+	b->t->timed |= xpl_assumed_timed(TRC_SYNC_OP(r->op_at));
 	switch (TRC_SYNC_OP(r->op_at)) {
 	case TRC_OP_LOCK:
 	case TRC_OP_TIMEDLOCK:
@@ -407,6 +409,7 @@ static void drop_ordered(struct xpl_trace **trace)
 			xpl_trace_pending(kept, &t->threads[i].pending);
 	}
 	kept->cut = t->cut;
+	kept->timed = t->timed;
 	kept->exits = t->exits;
 	xpl_life_free(life);
 	free(last);

@@ -97,6 +97,7 @@ static void put_trace(struct message *m, const struct xpl_trace *t)
 	put(m, &t->nthreads, sizeof t->nthreads);
 	put(m, &t->cut, sizeof t->cut);
 	put(m, &t->exits, sizeof t->exits);
+	put(m, &t->timed, sizeof t->timed);
 	put_block(m, t->events.v, t->events.n * sizeof *t->events.v);
 	put_block(m, t->vars.v, t->vars.n * sizeof *t->vars.v);
 	put_block(m, t->objects.v, t->objects.n * sizeof *t->objects.v);
@@ -130,6 +131,7 @@ static struct xpl_trace *get_trace(struct message *m)
 	struct xpl_trace *t = xpl_trace_new(nthreads);
 	get(m, &t->cut, sizeof t->cut);
 	get(m, &t->exits, sizeof t->exits);
+	get(m, &t->timed, sizeof t->timed);
 	GET_VEC(m, &t->events);
 	GET_VEC(m, &t->vars);
 	GET_VEC(m, &t->objects);
