@@ -183,7 +183,7 @@ fuzz: deps-check
 demo: deps
 	@echo "Building csched: about half a minute of one processor."
 	+@$(SUBMAKE) QUIET=1 all
-	@BUILD=$(BUILD) scripts/demo
+	+@BUILD=$(BUILD) scripts/demo
 
 corpus: have-deps
 	+@$(SUBMAKE) -C tests/corpus BUILD=$(abspath $(BUILD))/corpus
